@@ -42,7 +42,17 @@ struct mf_sandbox_limits {
 #define MF_SOURCE_BYTES_MAX (1024u * 1024u)
 #define MF_INPUT_BYTES_MAX (20u * 1024u * 1024u) /* all inputs together */
 #define MF_INPUT_COUNT_MAX 256u
+#define MF_ARGV_COUNT_MAX 1024u
+#define MF_ARGV_BYTES_MAX (128u * 1024u) /* all arguments together */
+#define MF_CPU_MS_MAX 86400000ull        /* a day of processor time: many processes in an hour */
 #define MF_MEMORY_BYTES_MIN (64ull << 20)
+#define MF_MEMORY_BYTES_MAX (1ull << 40)
+#define MF_PIDS_MAX 4096u
+#define MF_OUTPUT_BYTES_MAX (16u * 1024u * 1024u) /* each stream */
+#define MF_ARTIFACT_BYTES_MAX (20u * 1024u * 1024u)
+#define MF_ARTIFACT_COUNT_MAX 256u /* each holds a descriptor until the result is freed */
+#define MF_REJECTED_MAX 64u        /* rejected artifacts listed; one more entry counts the rest */
+#define MF_MIME_HEAD_N 4096u       /* bytes of a file's start that mf_mime_sniff likes to see */
 #define MF_DENIED_MAX 32u         /* hints kept of one run */
 #define MF_DENIED_TEXT_MAX 240u   /* bytes of one hint */
 
@@ -168,6 +178,9 @@ void mf_output_free(struct mf_output *o);
 /* Returns, in *ret_new, the newly retained text (borrowed until the next call) for live streaming. */
 void mf_output_feed(struct mf_output *o, struct mf_str raw, struct mf_str *ret_new);
 void mf_output_finish(struct mf_output *o, struct mf_str *ret_new);
+/* The feeder threw bytes away after the last ones it fed (a raw cap of its own): a character that they cut in two is
+ * forgotten instead of becoming U+FFFD, the text is flagged as truncated and takes nothing more. */
+void mf_output_drop(struct mf_output *o);
 bool mf_output_is_truncated(const struct mf_output *o);
 /* Moves the text into *ret (initialised by this call). */
 void mf_output_take(struct mf_output *o, struct mf_buf *ret);
@@ -206,7 +219,9 @@ struct mf_sandbox_events {
 };
 
 struct mf_provider; /* an instance */
-struct mf_run;      /* one run of it */
+struct mf_run {     /* one run of it: first member of every provider's own run struct */
+  struct mf_provider *provider; /* set by ops->start, so that mf_sandbox_cancel finds the way back */
+};
 
 struct mf_provider_ops {
   const char *name;
