@@ -2,6 +2,15 @@
 #ifndef MF_BASE_BANNED_H
 #define MF_BASE_BANNED_H
 
-#pragma GCC poison strcpy strcat strncpy strncat strtok sprintf vsprintf atoi atol atoll gets localtime gmtime tmpnam mktemp
+/* Some are macros where libc checks buffer sizes, and clang refuses to poison a macro. */
+#undef strcpy
+#undef strcat
+#undef strncpy
+#undef strncat
+#undef sprintf
+#undef vsprintf
+
+#pragma GCC poison strcpy strcat strncpy strncat strtok sprintf vsprintf
+#pragma GCC poison atoi atol atoll gets localtime gmtime tmpnam mktemp
 
 #endif

@@ -24,14 +24,13 @@ MF_MUST_USE enum mf_code mf_fd_set_nonblock(int fd, struct mf_err *err);
 MF_MUST_USE enum mf_code mf_write_all(int fd, const void *p, size_t n, struct mf_err *err);
 MF_MUST_USE enum mf_code mf_read_all(int fd, void *p, size_t n, struct mf_err *err);
 
-/* Reads a whole file of at most `max` bytes (MF_E_LIMIT above), regular files only where `regular`.
- * *ret is malloc'ed and NUL-terminated; release with free. */
-struct mf_buf;
+/* Reads a whole regular file (MF_E_INPUT when it is anything else) of at most `max` bytes (MF_E_LIMIT above);
+ * MF_E_NOT_FOUND when there is none. Links are followed. *ret is malloc'ed and NUL-terminated; release with free. */
 MF_MUST_USE enum mf_code mf_read_file(int dirfd, const char *path, size_t max, char **ret, size_t *ret_n,
                                       struct mf_err *err);
 
 /* One SOCK_SEQPACKET message with up to MF_FDS_MAX descriptors.
- * send: descriptors stay the caller's. MF_E_GONE when the peer has ended; MF_E_CAPACITY when a non-blocking
+ * send: n > 0; descriptors stay the caller's. MF_E_GONE when the peer has ended; MF_E_CAPACITY when a non-blocking
  *       socket is full.
  * recv: *ret_n is the message's size (truncation is MF_E_INPUT); received descriptors are close-on-exec, the
  *       caller's, unused places are -1. MF_E_GONE at end; MF_E_CAPACITY when nothing is there. */

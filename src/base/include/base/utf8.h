@@ -14,7 +14,8 @@ size_t mf_utf8_prefix(struct mf_str s, size_t max);
 
 /* A streaming repairer: bytes in, valid UTF-8 out. Each maximal invalid part becomes one U+FFFD (the practice
  * of the WHATWG Encoding Standard, as Python's errors="replace"). An incomplete character at the end of a
- * chunk is held back (at most 3 bytes) until the next chunk or mf_utf8_repair_finish. */
+ * chunk is held back (at most 3 bytes) until the next chunk or mf_utf8_repair_finish. On MF_E_LIMIT `out` was
+ * filled with as many whole characters as fit, and the repairer is done with. Start with a zeroed struct. */
 struct mf_utf8_repair {
   unsigned char held[4];
   unsigned held_n;
