@@ -80,6 +80,7 @@ struct mf_runtime_info {
   char python_path[64];      /* inside the rootfs: "/opt/python/bin/python3.12" */
   char host_python[256];     /* the interpreter it was made from, for isolation "none" */
   char site_packages[128];   /* inside the rootfs */
+  bool has_numpy, has_pandas, has_plot; /* by its list of packages */
 };
 MF_MUST_USE enum mf_code mf_local_read_runtime(const char *runtime_dir, struct mf_runtime_info *ret, struct mf_err *err);
 
