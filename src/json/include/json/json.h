@@ -1,7 +1,7 @@
 /* JSON (yyjson behind one door): strict reading with limits, and a streaming writer.
  *
  * Reading: RFC 8259, UTF-8 checked, no duplicate keys, depth and size bounded; numbers keep their lexical form.
- * Errors name the place as a path ("tools[2].type").
+ * Errors of parsing name line and column; readers of a document name the place as a path ("tools[2].type").
  * Writing: straight into an mf_buf; commas and nesting are kept by the writer. */
 #ifndef MF_JSON_JSON_H
 #define MF_JSON_JSON_H
@@ -23,7 +23,8 @@ struct mf_json_limits {
   unsigned depth_max;
 };
 
-/* Parses a whole text. MF_E_INPUT with line/offset on bad text; MF_E_LIMIT over a limit. Thread: any. */
+/* Parses a whole text, which is copied. MF_E_INPUT with line and column (in characters, from 1) on bad text;
+ * MF_E_LIMIT over a limit. depth_max counts open brackets and is at most 1024. Thread: any. */
 MF_MUST_USE enum mf_code mf_json_parse(struct mf_str text, const struct mf_json_limits *limits, struct mf_json **ret,
                                        struct mf_err *err);
 void mf_json_free(struct mf_json *doc);
@@ -34,17 +35,19 @@ enum mf_json_type { MF_JSON_NULL, MF_JSON_BOOL, MF_JSON_NUM, MF_JSON_STR, MF_JSO
 
 const struct mf_json_val *mf_json_root(const struct mf_json *doc);
 enum mf_json_type mf_json_type_of(const struct mf_json_val *v);
+/* A missing value (NULL) has type NULL, length 0 and no members, so that a path of gets needs one check. */
 size_t mf_json_len(const struct mf_json_val *v); /* members or elements */
-const struct mf_json_val *mf_json_get(const struct mf_json_val *obj, const char *key); /* NULL when absent */
+const struct mf_json_val *mf_json_get(const struct mf_json_val *obj, const char *key); /* NULL when absent; O(n) */
 const struct mf_json_val *mf_json_at(const struct mf_json_val *arr, size_t i); /* NULL past the end; O(i) */
 bool mf_json_bool(const struct mf_json_val *v);       /* v must be a BOOL */
 struct mf_str mf_json_str(const struct mf_json_val *v); /* v must be a STR; may hold NUL */
 struct mf_str mf_json_num_text(const struct mf_json_val *v); /* the number as written */
-bool mf_json_u64(const struct mf_json_val *v, uint64_t *ret); /* false unless a whole number that fits */
+/* false unless a number that fits; a whole number is one written without fraction and exponent. */
+bool mf_json_u64(const struct mf_json_val *v, uint64_t *ret);
 bool mf_json_i64(const struct mf_json_val *v, int64_t *ret);
 bool mf_json_f64(const struct mf_json_val *v, double *ret);
 
-/* Iteration in document order: struct mf_json_iter it = mf_json_iter(v); while (mf_json_next(&it)) … */
+/* Iteration in document order, each step O(1): struct mf_json_iter it = mf_json_iter(v); while (mf_json_next(&it)) … */
 struct mf_json_iter {
   const struct mf_json_val *container;
   const struct mf_json_val *cur; /* private */
@@ -59,7 +62,7 @@ bool mf_json_next(struct mf_json_iter *it);
 
 struct mf_json_writer {
   struct mf_buf *out; /* borrowed */
-  enum mf_code code;  /* the first failure sticks; check once at the end */
+  enum mf_code code;  /* the first failure sticks (MF_E_LIMIT of the buffer; MF_E_INTERNAL: wrong nesting); check once */
   bool pretty;        /* two-space indentation */
   unsigned depth;
   bool need_comma, after_key;
