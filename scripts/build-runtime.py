@@ -26,12 +26,17 @@ FONTS_PY = SCRIPTS / "runtime-fonts.py"
 MATPLOTLIBRC = SCRIPTS.parent / "runtime" / "python" / "matplotlibrc"
 VERSION = "%d.%d" % sys.version_info[:2]
 RUNTIME_ID = "python-data-analysis-v1" if VERSION == "3.12" else "python-%s-data-dev" % VERSION
-FONT_PLACES = [
-    "/usr/share/fonts/truetype/droid/DroidSansFallbackFull.ttf",
-    "/usr/share/fonts/google-droid-sans-fonts/DroidSansFallbackFull.ttf",
-    "/usr/share/fonts/droid/DroidSansFallbackFull.ttf",
+# Fonts with Chinese, Japanese and Korean glyphs: (family, where distributions put it). The first has Latin letters too,
+# the second knows rarer characters. One of them must be there.
+FONTS = [
+    ("WenQuanYi Micro Hei", ("/usr/share/fonts/truetype/wqy/wqy-microhei.ttc",
+                             "/usr/share/fonts/wqy-microhei/wqy-microhei.ttc",
+                             "/usr/share/fonts/wqy-microhei-fonts/wqy-microhei.ttc")),
+    ("Droid Sans Fallback", ("/usr/share/fonts/truetype/droid/DroidSansFallbackFull.ttf",
+                             "/usr/share/fonts/google-droid-sans-fonts/DroidSansFallbackFull.ttf",
+                             "/usr/share/fonts/droid/DroidSansFallbackFull.ttf")),
 ]
-FONT_INSIDE = "/usr/share/fonts/truetype/droid/DroidSansFallbackFull.ttf"
+FONTS_INSIDE = "/usr/share/fonts/truetype"
 
 # Parts of the standard library that make no sense without a screen, a compiler or pip.
 STDLIB_DROP = {"test", "idlelib", "tkinter", "turtledemo", "turtle.py", "ensurepip", "lib2to3", "site-packages",
@@ -338,27 +343,34 @@ def make_system_files(root, site):
         (root / name).mkdir(parents=True)
 
 
-def find_font(given):
-    for path in [given] if given else FONT_PLACES:
-        if os.path.isfile(path):
-            return path
-    raise Failure(("no font at %s" % given) if given else
-                  "no CJK font found (Debian: apt-get install fonts-droid-fallback), or name one with --font")
+def find_fonts(given):
+    """Returns [(family, path)]."""
+    if given:
+        if not os.path.isfile(given):
+            raise Failure("no font at %s" % given)
+        return [("", given)]
+    found = [(family, next(filter(os.path.isfile, places), None)) for family, places in FONTS]
+    found = [(family, path) for family, path in found if path]
+    if not found:
+        raise Failure("no font with Chinese glyphs found (Debian: apt-get install fonts-wqy-microhei fonts-droid-fallback), "
+                      "or name one with --font")
+    return found
 
 
-def make_fonts(root, site, font, scratch):
-    inside = FONT_INSIDE if os.path.basename(font) == os.path.basename(FONT_INSIDE) else (
-        "/usr/share/fonts/truetype/" + os.path.basename(font))
-    copy_file(font, root / inside.lstrip("/"))
-    (root / inside.lstrip("/")).chmod(0o644)
-    write(root / "opt/mpl/matplotlibrc", MATPLOTLIBRC.read_text(encoding="utf-8"))
+def make_fonts(root, site, fonts, scratch):
+    made = []
+    for _, path in fonts:
+        inside = FONTS_INSIDE + "/" + os.path.basename(path)
+        copy_file(path, root / inside.lstrip("/"))
+        (root / inside.lstrip("/")).chmod(0o644)
+        made.append({"path": inside, "sha256": sha256_file(path)})
     home = scratch / "home"
     home.mkdir()
-    env = {"PATH": "/usr/bin:/bin", "HOME": str(home), "MPLCONFIGDIR": str(home), "MPLBACKEND": "Agg",
-           "MATPLOTLIBRC": str(root / "opt/mpl/matplotlibrc"), "LANG": "C.UTF-8"}
-    run([sys.executable, "-B", "-s", "-S", FONTS_PY, site, root, inside, root / "opt/mpl"], "the font cache", env=env,
-        cwd=scratch)
-    return {"path": inside, "sha256": sha256_file(font)}
+    (root / "opt/mpl").mkdir(parents=True)
+    env = {"PATH": "/usr/bin:/bin", "HOME": str(home), "MPLCONFIGDIR": str(home), "MPLBACKEND": "Agg", "LANG": "C.UTF-8"}
+    run([sys.executable, "-B", "-s", "-S", FONTS_PY, site, root, MATPLOTLIBRC, root / "opt/mpl"] +
+        [f["path"] for f in made], "the font cache", env=env, cwd=scratch)
+    return made
 
 
 COMPILE = """
@@ -418,11 +430,11 @@ def digest_of(root):
 
 # ---- putting it together ----
 
-def inputs_of(font):
+def inputs_of(fonts):
     """What the image is made from. The same inputs need no second build."""
     exe = base_executable()
     parts = [RUNTIME_ID, sys.version, str(exe), str(exe.stat().st_size), str(int(exe.stat().st_mtime)), sys.base_prefix]
-    parts += [sha256_file(p) for p in (Path(__file__), FONTS_PY, MATPLOTLIBRC, LOCK, font)]
+    parts += [sha256_file(p) for p in [Path(__file__), FONTS_PY, MATPLOTLIBRC, LOCK] + [path for _, path in fonts]]
     return "sha256:" + hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
@@ -434,7 +446,7 @@ def is_up_to_date(out, inputs):
         return False
 
 
-def build(out, font, inputs, cache, scratch):
+def build(out, fonts, inputs, cache, scratch):
     new = scratch / "runtime"
     root = new / "rootfs"
     root.mkdir(parents=True)
@@ -443,7 +455,7 @@ def build(out, font, inputs, cache, scratch):
     packages = install_wheels(site, scratch, cache)
     libraries = copy_libraries(root, site, stdlib)
     make_system_files(root, site)
-    font_info = make_fonts(root, site, font, scratch)
+    font_info = make_fonts(root, site, fonts, scratch)
     compile_all(root)
     tidy_modes(root)
     manifest = {
@@ -456,7 +468,7 @@ def build(out, font, inputs, cache, scratch):
         "machine": platform.machine(),
         "packages": packages,
         "libraries": libraries,
-        "font": font_info,
+        "fonts": font_info,
         "inputs": inputs,
     }
     write(new / "manifest.json", json.dumps(manifest, indent=2) + "\n")
@@ -485,10 +497,10 @@ def main():
     if out.exists() and any(out.iterdir()) and not (out / "manifest.json").is_file():
         raise Failure("%s exists and is not a runtime" % out)
     out.parent.mkdir(parents=True, exist_ok=True)
-    font = find_font(args.font)
+    fonts = find_fonts(args.font)
     with open(out.parent / (".%s.lock" % out.name), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        inputs = inputs_of(font)
+        inputs = inputs_of(fonts)
         if not args.force and is_up_to_date(out, inputs):
             if not args.quiet:
                 say("%s is up to date (%s)" % (os.path.relpath(out), RUNTIME_ID))
@@ -497,7 +509,7 @@ def main():
             shutil.rmtree(left, ignore_errors=True)
         scratch = Path(tempfile.mkdtemp(prefix=".%s.new-" % out.name, dir=out.parent))
         try:
-            manifest = build(out, font, inputs, out.parent / "cache" / ("wheels-" + VERSION), scratch)
+            manifest = build(out, fonts, inputs, out.parent / "cache" / ("wheels-" + VERSION), scratch)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
     say("made %s: %s, %s" % (os.path.relpath(out), manifest["id"], manifest["digest"][:19]))

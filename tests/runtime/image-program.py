@@ -130,6 +130,28 @@ def glyphs_are_not_boxes(**style):
     assert len(set(drawn)) == len(drawn) and box not in drawn
 
 
+def fonts_of_other_computers():
+    import matplotlib.pyplot as plt
+    for name in ("SimHei", "Microsoft YaHei", "Arial"):
+        glyphs_are_not_boxes(family=name)
+    with plt.rc_context({"font.sans-serif": ["SimHei"], "font.family": "sans-serif", "axes.unicode_minus": False}):
+        glyphs_are_not_boxes()
+    with plt.style.context("seaborn-v0_8"):
+        glyphs_are_not_boxes()
+
+
+def every_picture_format():
+    import matplotlib.pyplot as plt
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plt.figure()
+        plt.title("最高气温 −3℃ 한국어")
+        for kind, head in (("svg", b"<?xml"), ("pdf", b"%PDF-"), ("jpg", b"\xff\xd8"), ("webp", b"RIFF")):
+            plt.savefig("/tmp/p." + kind)
+            with open("/tmp/p." + kind, "rb") as f:
+                assert f.read(len(head)) == head, kind
+
+
 def font_cache_is_used():
     from matplotlib import font_manager
     path = os.path.join(os.environ["MPLCONFIGDIR"], "fontlist-v%s.json" % font_manager.FontManager.__version__)
@@ -171,6 +193,8 @@ TESTS = [
     ("an Excel file and back", excel),
     ("a plot with Chinese text warns of nothing", chinese_plot),
     ("the glyphs of Chinese text are not boxes", glyphs_are_not_boxes),
+    ("fonts that programs name have the glyphs", fonts_of_other_computers),
+    ("pictures of every kind", every_picture_format),
     ("matplotlib's font cache is the prebuilt one", font_cache_is_used),
     ("no pip, no shell", nothing_to_install_with),
     ("bytecode is compiled beforehand", bytecode_is_there),
