@@ -3,7 +3,6 @@
  * manifest. */
 #include "sandbox/sandbox.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -215,7 +214,7 @@ void mf_sandbox_result_write_json(const struct mf_sandbox_result *r, const char 
   mf_jw_ku64(w, "cpuMs", r->cpu_ms);
   mf_jw_key(w, "memoryMb");
   if (r->memory_peak_bytes != 0)
-    mf_jw_f64(w, round((double)r->memory_peak_bytes / (1 << 20) * 10) / 10); /* MiB, one decimal */
+    mf_jw_f64(w, (double)(r->memory_peak_bytes / 1024 * 10 / 1024) / 10); /* MiB, one decimal */
   else
     mf_jw_null(w);
   mf_jw_obj_end(w);
