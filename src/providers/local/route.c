@@ -203,3 +203,8 @@ enum mf_route mf_route_of(const struct mf_sandbox_spec *spec)
       return MF_ROUTE_DATA;
   return MF_ROUTE_STDLIB;
 }
+
+enum mf_runtime_hint mf_local_route(const struct mf_sandbox_spec *spec)
+{
+  return mf_route_of(spec) == MF_ROUTE_DATA ? MF_RUNTIME_DATA : MF_RUNTIME_STDLIB;
+}

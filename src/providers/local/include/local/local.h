@@ -42,6 +42,10 @@ int mf_local_supervisor_main(void);
 /* True when this process was exec'ed as a supervisor: main asks this first, before anything else is read. */
 bool mf_local_is_supervisor(int argc, char **argv);
 
+/* Which warm Python the provider would take for this program, MF_RUNTIME_STDLIB or MF_RUNTIME_DATA: for a door that starts
+ * a provider for one run. Thread: any. */
+enum mf_runtime_hint mf_local_route(const struct mf_sandbox_spec *spec);
+
 /* What the supervisor last told of itself, for doctor, bench and tests. */
 struct mf_local_info {
   uint32_t layers; int landlock_abi; uint32_t memory_control, pids_control, python_hex; bool checkpointed;
