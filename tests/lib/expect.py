@@ -2,9 +2,10 @@
 import hashlib
 import re
 
-KEYS = {"about", "needs", "doors", "argv", "files", "generate", "limits", "runtime", "sourceName", "cancelAfterMs",
+KEYS = {"about", "needs", "doors", "argv", "texts", "generate", "limits", "runtime", "sourceName", "cancelAfterMs",
         "cancelAfterStartMs", "status", "reason", "exitCode", "signal", "stdout", "stderr", "truncated", "artifacts",
-        "artifactsOther", "rejected", "denied", "repeat", "durationMsBelow", "nextTask", "receipt", "order", "alone"}
+        "artifactsOther", "rejected", "denied", "repeat", "durationMsBelow", "nextTask", "receipt",
+        "alone", "plain"}
 TEXT_KEYS = {"equals", "matches", "contains", "notContains", "bytes", "chars", "sha256"}
 
 

@@ -1,0 +1,4 @@
+import os
+
+print("up", flush=True)
+os.abort()

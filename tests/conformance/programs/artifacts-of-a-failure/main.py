@@ -1,0 +1,2 @@
+open("half.csv", "w").write("a\n")
+raise SystemExit(2)

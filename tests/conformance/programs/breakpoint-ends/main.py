@@ -1,0 +1,2 @@
+breakpoint()
+x = 1

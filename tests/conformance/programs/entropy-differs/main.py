@@ -1,0 +1,8 @@
+import os
+import secrets
+import ssl
+import tempfile
+import uuid
+
+print(secrets.token_hex(8), file=open("/dev/null", "w"))
+print(uuid.uuid4())

@@ -1,0 +1,6 @@
+import sys
+
+try:
+    sys.exit(0)
+finally:
+    raise OSError("late")

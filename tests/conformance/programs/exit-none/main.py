@@ -1,0 +1,5 @@
+import sys
+
+print("a")
+sys.exit()
+print("b")

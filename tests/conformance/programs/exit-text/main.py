@@ -1,0 +1,3 @@
+import sys
+
+sys.exit("could not go on: é")

@@ -1,0 +1,2 @@
+def fail():
+    raise ValueError("from the helper")

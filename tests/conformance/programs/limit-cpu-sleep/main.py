@@ -1,0 +1,4 @@
+import time
+
+time.sleep(0.8)
+print("rested")

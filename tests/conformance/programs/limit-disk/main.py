@@ -1,0 +1,3 @@
+with open("big.bin", "wb") as f:
+    for _ in range(1000):
+        f.write(bytes(1 << 20))

@@ -1,0 +1,4 @@
+try:
+    bytearray(1 << 46)
+except MemoryError:
+    print("too much")

@@ -1,0 +1,3 @@
+a = []
+while True:
+    a.append(" " * 1000 + str(len(a)))

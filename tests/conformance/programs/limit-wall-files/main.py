@@ -1,0 +1,4 @@
+import time
+
+open("part.txt", "w").write("part")
+time.sleep(60)

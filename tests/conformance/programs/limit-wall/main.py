@@ -1,0 +1,3 @@
+import time
+print("step one done")          # not flushed
+time.sleep(30)

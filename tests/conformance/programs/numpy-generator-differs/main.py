@@ -1,0 +1,3 @@
+import numpy as np
+
+print(np.random.default_rng().random())

@@ -1,0 +1,3 @@
+import ssl
+
+print(ssl.RAND_bytes(16).hex())

@@ -1,0 +1,6 @@
+import atexit
+import os
+
+atexit.register(print, "never")
+print("kept", flush=True)
+os._exit(7)

@@ -1,0 +1,5 @@
+import sys
+
+out = sys.stdout.buffer
+out.write(b"a\xff\xfeb\xe2\x98c\xed\xa0\x80d\xf0\x9f\x92e\xc0\xaff")
+out.write(b"\xe2\x98")

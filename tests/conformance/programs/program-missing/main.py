@@ -1,0 +1,3 @@
+import subprocess
+
+subprocess.run(["convert", "a.png", "b.jpg"])

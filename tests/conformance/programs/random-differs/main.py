@@ -1,0 +1,3 @@
+import random
+
+print(random.random(), random.getrandbits(64), random.sample(range(1000), 5))

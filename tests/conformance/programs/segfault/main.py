@@ -1,0 +1,4 @@
+import ctypes
+
+print("up", flush=True)
+ctypes.string_at(0)

@@ -1,0 +1,3 @@
+import subprocess
+
+print(subprocess.check_output("ls -l", shell=True))

@@ -1,0 +1,5 @@
+﻿if True:
+	x = '''a
+b'''
+	print(repr(x))
+print('end')

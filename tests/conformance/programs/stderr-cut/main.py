@@ -1,0 +1,4 @@
+import sys
+
+sys.stderr.write("e" * 5000)
+print("done")

@@ -1,0 +1,3 @@
+import tempfile
+
+print(tempfile.mkdtemp())

@@ -1,0 +1,2 @@
+exec(compile("def f():\n    raise RuntimeError('inside')\n", "<made>", "exec"))
+f()

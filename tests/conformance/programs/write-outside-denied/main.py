@@ -1,0 +1,1 @@
+open("/usr/lib/new.txt", "w")
