@@ -38,9 +38,9 @@ FONTS = [
 ]
 FONTS_INSIDE = "/usr/share/fonts/truetype"
 
-# Parts of the standard library that make no sense without a screen, a compiler or pip.
+# Parts of the standard library that make no sense without a screen, a compiler, pip or a telephone.
 STDLIB_DROP = {"test", "idlelib", "tkinter", "turtledemo", "turtle.py", "ensurepip", "lib2to3", "site-packages",
-               "dist-packages", "sitecustomize.py", "usercustomize.py", "EXTERNALLY-MANAGED", "__pycache__"}
+               "dist-packages", "_ios_support.py", "sitecustomize.py", "usercustomize.py", "EXTERNALLY-MANAGED", "__pycache__"}
 # Extension modules that only CPython's own tests use, and Tk.
 DYNLOAD_DROP = re.compile(r"^(_test|_xxtest|_ctypes_test|xxlimited|xxsubtype|_tkinter)")
 # Compiling goes in this many slices, each in a fresh process over a fixed list: the bytecode then does not depend on

@@ -5,6 +5,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 runtime=${1:?usage: test-image.sh RUNTIME_DIR}
 root=$runtime/rootfs
+PATH=$PATH:/usr/sbin:/sbin # chroot is there
 
 skip() {
   if [ -n "${MF_MUST_WORK:-}" ]; then

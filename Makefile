@@ -1,0 +1,80 @@
+# The front door. Each target does everything that it needs; running it again is fast.
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help setup runtime build demo test bench fuzz soak sanitize format format-check tidy install clean distclean
+
+BUILD := build
+PREFIX ?= /usr/local
+DESTDIR ?=
+
+help:
+	@echo "make demo      install what is missing, build, and run one program in a sandbox"
+	@echo "make test      everything that this machine can test; the last line counts"
+	@echo "make build     the program, at $(BUILD)/mayfly"
+	@echo "make runtime   the Python runtime of the sandboxes, at $(BUILD)/runtime"
+	@echo "make bench     measure, beside other ways to run Python"
+	@echo "make fuzz      fuzz each parser (SECONDS_EACH=600)"
+	@echo "make soak      the long tests"
+	@echo "make sanitize  the unit tests under ASan+UBSan and TSan"
+	@echo "make format    clang-format; make tidy: clang-tidy"
+	@echo "make install   to PREFIX=$(PREFIX) (DESTDIR is honoured)"
+	@echo "make clean     remove what was built; distclean: the runtime and fetched sources too"
+
+setup:
+	@scripts/setup
+
+runtime: setup
+	@scripts/setup-runtime --out $(BUILD)/runtime --quiet
+
+$(BUILD)/build.ninja:
+	meson setup $(BUILD)
+
+build: setup | $(BUILD)/build.ninja
+	@ninja -C $(BUILD) --quiet
+
+# The runtime comes first: the zygote module is compiled with the headers of the Python it was made from.
+demo: runtime build
+	@scripts/demo
+
+test:
+	@scripts/setup --tests
+	@scripts/setup-runtime --out $(BUILD)/runtime --quiet
+	@$(MAKE) --no-print-directory build
+	@scripts/test
+
+bench:
+	@scripts/setup --bench
+	@scripts/setup-runtime --out $(BUILD)/runtime --quiet
+	@$(MAKE) --no-print-directory build
+	@bench/run
+
+SECONDS_EACH ?= 600
+fuzz:
+	@scripts/setup --tests
+	@scripts/fuzz $(SECONDS_EACH)
+
+soak: test
+	@scripts/soak
+
+sanitize:
+	@scripts/setup --tests
+	@scripts/test --only sanitizers
+
+format:
+	@scripts/lint --fix
+
+format-check:
+	@scripts/lint --format
+
+tidy: build
+	@scripts/lint --tidy
+
+install: runtime build
+	@scripts/install "$(DESTDIR)" "$(PREFIX)"
+
+clean:
+	@[ ! -f $(BUILD)/build.ninja ] || ninja -C $(BUILD) -t clean
+	@rm -rf $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz
+
+distclean:
+	@rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz deps
