@@ -1,0 +1,126 @@
+/* Temporary directories of runs without a sandbox. */
+#include "tempdir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/banned.h"
+
+#define PASSES_MAX 20000u
+
+enum mf_code mf_tempdir_make(struct mf_tempdir *ret, struct mf_err *err)
+{
+  const char *base = getenv("TMPDIR");
+  if (!base || base[0] != '/')
+    base = "/tmp";
+  mf_auto_free char *path = mf_xasprintf("%s/mayfly-XXXXXX", base);
+  if (!mkdtemp(path))
+    return mf_fail(err, MF_E_SYS, errno, "make a temporary folder in '%s'", base);
+  mf_auto_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) {
+    int sys = errno;
+    rmdir(path);
+    return mf_fail(err, MF_E_SYS, sys, "open '%s'", path);
+  }
+  *ret = (struct mf_tempdir){ mf_xstrdup(path), mf_take_fd(&fd) };
+  return MF_OK;
+}
+
+enum mf_code mf_tempdir_write(const struct mf_tempdir *d, struct mf_str name, struct mf_str data, struct mf_err *err)
+{
+  mf_auto_free char *path = mf_xasprintf("%.*s", MF_STR_ARG(name));
+  for (char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+    *slash = '\0';
+    if (mkdirat(d->fd, path, 0700) != 0 && errno != EEXIST)
+      return mf_fail(err, MF_E_SYS, errno, "make folder '%s'", path);
+    *slash = '/';
+  }
+  mf_auto_close int fd = openat(d->fd, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (fd < 0)
+    return mf_fail(err, MF_E_SYS, errno, "make '%s'", path);
+  return mf_write_all(fd, data.ptr, data.len, err);
+}
+
+static bool is_dots(const char *name)
+{
+  return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+static bool is_folder(int dir, const char *name)
+{
+  struct stat st;
+  return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* Empties the folder `name` of the top: files go, folders are lifted to the top under a number, so that a tree of any
+ * depth needs neither a stack nor long paths. Then the folder itself goes. Returns how much was done. */
+static unsigned remove_folder(int top, const char *name, unsigned long *counter)
+{
+  if (!is_folder(top, name))
+    return 0;
+  (void)fchmodat(top, name, 0700, 0); /* its mode may keep even its owner out */
+  int fd = openat(top, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+  if (!dir) {
+    mf_close_ptr(&fd);
+    return 0;
+  }
+  unsigned done = 0;
+  struct dirent *e;
+  while ((e = readdir(dir))) {
+    if (is_dots(e->d_name))
+      continue;
+    if (unlinkat(fd, e->d_name, 0) == 0) {
+      done++;
+    } else if (is_folder(fd, e->d_name)) {
+      char lifted[32];
+      snprintf(lifted, sizeof(lifted), ".%lu", ++*counter);
+      (void)fchmodat(fd, e->d_name, 0700, 0); /* moving a folder changes its ".." */
+      done += renameat(fd, e->d_name, top, lifted) == 0;
+    }
+  }
+  closedir(dir);
+  return done + (unlinkat(top, name, AT_REMOVEDIR) == 0);
+}
+
+/* One pass over the top. Returns how much was done. */
+static unsigned remove_pass(int top, unsigned long *counter)
+{
+  int fd = openat(top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+  if (!dir) {
+    mf_close_ptr(&fd);
+    return 0;
+  }
+  unsigned done = 0;
+  struct dirent *e;
+  while ((e = readdir(dir))) {
+    if (is_dots(e->d_name))
+      continue;
+    if (unlinkat(top, e->d_name, 0) == 0)
+      done++;
+    else
+      done += remove_folder(top, e->d_name, counter);
+  }
+  closedir(dir);
+  return done;
+}
+
+void mf_tempdir_remove(struct mf_tempdir *d)
+{
+  if (d->fd >= 0) {
+    /* A pass takes at least one level. What cannot go, or is made anew all the time, must not keep us here. */
+    unsigned long counter = 0;
+    for (unsigned pass = 0; pass < PASSES_MAX && remove_pass(d->fd, &counter) > 0; pass++)
+      ;
+    mf_close_ptr(&d->fd);
+    (void)rmdir(d->path);
+  }
+  free(d->path);
+  *d = MF_TEMPDIR_NULL;
+}
