@@ -2,6 +2,8 @@
  * line joining) to find the `import` and `from` keywords, which Python allows nowhere else. */
 #include "route.h"
 
+#include "local/local.h"
+
 #include "base/banned.h"
 
 struct scan {
