@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <event2/event.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -53,6 +54,17 @@ static MF_NORETURN void die(const char *what)
 
 /* ---- the loop ---- */
 
+/* libevent would print to standard error itself. Its warnings describe errors that we return as well. */
+static void on_libevent_log(int severity, const char *msg)
+{
+  mf_log(severity == EVENT_LOG_ERR ? MF_LOG_ERROR : MF_LOG_DEBUG, "libevent: %s", msg);
+}
+
+static void set_up_libevent(void)
+{
+  event_set_log_callback(on_libevent_log);
+}
+
 static void on_deferred(evutil_socket_t fd, short what, void *user)
 {
   struct mf_loop *loop = user;
@@ -78,6 +90,8 @@ static void on_deferred(evutil_socket_t fd, short what, void *user)
 
 enum mf_code mf_loop_new(struct mf_loop **ret, struct mf_err *err)
 {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, set_up_libevent);
   struct event_config *config = event_config_new();
   if (!config)
     return mf_fail(err, MF_E_SYS, ENOMEM, "create event loop");
