@@ -57,24 +57,19 @@ struct call_word {
   const char *text;
 };
 #define CALL(name) { SYS_##name, #name }
-static const struct call_word call_words[] = {
-  CALL(mount), CALL(umount2), CALL(pivot_root), CALL(chroot), CALL(unshare), CALL(setns), CALL(ptrace),
+static const struct call_word call_words[] = { /* the calls that src/providers/local/syscalls.c traps */
+  CALL(mount), CALL(umount2), CALL(pivot_root), CALL(chroot), CALL(fsopen), CALL(fsconfig), CALL(fsmount),
+  CALL(fspick), CALL(open_tree), CALL(move_mount), CALL(mount_setattr), CALL(unshare), CALL(setns), CALL(ptrace),
   CALL(process_vm_readv), CALL(process_vm_writev), CALL(kcmp), CALL(pidfd_getfd), CALL(bpf), CALL(io_uring_setup),
   CALL(io_uring_enter), CALL(io_uring_register), CALL(keyctl), CALL(add_key), CALL(request_key), CALL(userfaultfd),
   CALL(perf_event_open), CALL(kexec_load), CALL(kexec_file_load), CALL(init_module), CALL(finit_module),
-  CALL(delete_module), CALL(reboot), CALL(swapon), CALL(swapoff), CALL(acct), CALL(quotactl), CALL(syslog),
-  CALL(settimeofday), CALL(clock_settime), CALL(clock_adjtime), CALL(adjtimex), CALL(sethostname), CALL(setdomainname),
-  CALL(mknodat), CALL(fchown), CALL(fchownat), CALL(setuid), CALL(setgid), CALL(setreuid), CALL(setregid),
-  CALL(setresuid), CALL(setresgid), CALL(setgroups), CALL(setfsuid), CALL(setfsgid), CALL(capset), CALL(personality),
-  CALL(vhangup), CALL(name_to_handle_at), CALL(open_by_handle_at), CALL(fanotify_init), CALL(fanotify_mark),
-  CALL(fsopen), CALL(fsconfig), CALL(fsmount), CALL(fspick), CALL(open_tree), CALL(move_mount), CALL(mount_setattr),
-  CALL(shmget), CALL(shmat), CALL(shmctl), CALL(msgget), CALL(msgsnd), CALL(msgrcv), CALL(semget), CALL(semop),
-  CALL(semtimedop), CALL(semctl), CALL(mq_open), CALL(setpriority), CALL(sched_setscheduler), CALL(sched_setparam),
-  CALL(sched_setattr), CALL(ioprio_set), CALL(seccomp), CALL(execveat), CALL(process_madvise), CALL(mbind),
-  CALL(migrate_pages), CALL(move_pages), CALL(set_mempolicy), CALL(landlock_create_ruleset),
-  CALL(landlock_restrict_self), CALL(memfd_secret), CALL(pkey_alloc),
+  CALL(delete_module), CALL(reboot), CALL(swapon), CALL(swapoff), CALL(acct), CALL(quotactl), CALL(quotactl_fd),
+  CALL(syslog), CALL(settimeofday), CALL(clock_settime), CALL(sethostname), CALL(setdomainname), CALL(mknodat),
+  CALL(capset), CALL(vhangup), CALL(name_to_handle_at), CALL(open_by_handle_at), CALL(fanotify_init),
+  CALL(fanotify_mark), CALL(shmget), CALL(shmat), CALL(shmctl), CALL(msgget), CALL(msgsnd), CALL(msgrcv), CALL(semget),
+  CALL(semop), CALL(semtimedop), CALL(semctl), CALL(mq_open),
 #ifdef SYS_mknod
-  CALL(mknod), CALL(chown), CALL(lchown), CALL(iopl), CALL(ioperm), CALL(modify_ldt),
+  CALL(mknod), CALL(iopl), CALL(ioperm),
 #endif
 };
 

@@ -4,6 +4,7 @@
  * - Known to be dangerous: SECCOMP_RET_TRAP. The zygote module's SIGSYS handler turns the trap into EPERM and tells the
  *   supervisor in words which call it was (runtime/zygote/hint.c). A program that was exec'ed has no such handler and
  *   dies of SIGSYS: closed all the same.
+ * - Refused: EPERM.
  * - Everything else: ENOSYS, so that the C library falls back to an older call.
  * Pointers cannot be examined by a filter: rules look at numbers only (seccomp(2)). */
 #include "syscalls.h"
@@ -58,20 +59,24 @@ static const char *const allowed[] = {
   "shutdown", "getsockname", "getpeername", "getsockopt", "setsockopt",
 };
 
-/* Refused with EPERM and a word to the user. */
+/* Refused with EPERM and a word to the user: calls that no library makes by the way. */
 static const char *const dangerous[] = {
   "mount", "umount2", "pivot_root", "chroot", "fsopen", "fsconfig", "fsmount", "fspick", "open_tree", "move_mount",
-  "mount_setattr", "unshare", "setns", "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "kcmp",
-  "pidfd_getfd", "bpf", "io_uring_setup", "io_uring_enter", "io_uring_register", "keyctl", "add_key", "request_key",
-  "userfaultfd", "perf_event_open", "kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module",
-  "reboot", "swapon", "swapoff", "acct", "quotactl", "quotactl_fd", "syslog", "settimeofday", "clock_settime",
-  "clock_adjtime", "adjtimex", "sethostname", "setdomainname", "mknod", "mknodat", "chown", "fchown", "lchown",
-  "fchownat", "setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid", "setgroups", "setfsuid", "setfsgid",
-  "capset", "personality", "iopl", "ioperm", "modify_ldt", "vhangup", "name_to_handle_at", "open_by_handle_at",
-  "fanotify_init", "fanotify_mark", "lookup_dcookie", "nfsservctl", "memfd_secret", "shmget", "shmat", "shmctl",
-  "msgget", "msgsnd", "msgrcv", "semget", "semop", "semtimedop", "semctl", "mq_open", "setpriority",
-  "sched_setscheduler", "sched_setparam", "sched_setattr", "ioprio_set", "mbind", "migrate_pages", "move_pages",
-  "set_mempolicy", "landlock_create_ruleset", "landlock_restrict_self", "seccomp", "execveat", "pkey_alloc",
+  "mount_setattr", "unshare", "setns", "ptrace", "process_vm_readv", "process_vm_writev", "kcmp", "pidfd_getfd", "bpf",
+  "io_uring_setup", "io_uring_enter", "io_uring_register", "keyctl", "add_key", "request_key", "userfaultfd",
+  "perf_event_open", "kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "reboot", "swapon",
+  "swapoff", "acct", "quotactl", "quotactl_fd", "syslog", "settimeofday", "clock_settime", "sethostname",
+  "setdomainname", "mknod", "mknodat", "capset", "iopl", "ioperm", "vhangup", "name_to_handle_at", "open_by_handle_at",
+  "fanotify_init", "fanotify_mark", "shmget", "shmat", "shmctl", "msgget", "msgsnd", "msgrcv", "semget", "semop",
+  "semtimedop", "semctl", "mq_open",
+};
+
+/* Refused with EPERM: what a well-meaning library may try (a copy that keeps the owner, a lower priority). */
+static const char *const refused[] = {
+  "chown", "fchown", "lchown", "fchownat", "setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid",
+  "setgroups", "setfsuid", "setfsgid", "setpriority", "sched_setscheduler", "sched_setparam", "sched_setattr",
+  "ioprio_set", "personality", "clock_adjtime", "adjtimex", "modify_ldt", "lookup_dcookie", "nfsservctl", "execveat",
+  "seccomp", "landlock_create_ruleset", "landlock_restrict_self",
 };
 
 /* Without a memory cgroup the memory behind a shared anonymous mapping is counted by nobody; neither is memfd_create,
@@ -158,6 +163,8 @@ enum mf_code mf_seccomp_program(bool shared_anon_ok, struct mf_buf *ret, struct 
     r = add_all(c, SCMP_ACT_ALLOW, allowed, MF_ARRAY_N(allowed));
   if (r == 0)
     r = add_all(c, SCMP_ACT_TRAP, dangerous, MF_ARRAY_N(dangerous));
+  if (r == 0)
+    r = add_all(c, SCMP_ACT_ERRNO(EPERM), refused, MF_ARRAY_N(refused));
   if (r == 0)
     r = add_mmap(c, shared_anon_ok);
   if (r == 0)
