@@ -1,0 +1,402 @@
+/* `mayfly bench`: our own figures on this machine. The comparison with others is in bench/, which calls this. */
+#include <stdio.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/num.h"
+#include "base/time.h"
+#include "cli.h"
+#include "json/json.h"
+#include "local/local.h"
+#include "measure.h"
+
+#include "base/banned.h"
+
+#define WARM_UP_RUNS 5
+#define POOL_N 2
+#define JSON_BYTES_MAX (32u << 20)
+
+enum {
+  OPT_JSON = 2, OPT_RUNS, OPT_SECONDS, OPT_MODE, OPT_KIND, OPT_JOB, OPT_CHECKPOINT, OPT_CONCURRENCY, OPT_GAP, OPT_RUNTIME,
+  OPT_SAMPLES, OPT_SHOW_JOB, OPT_NO_CGROUP,
+};
+
+static const struct mf_opt bench_opts[] = {
+  { OPT_RUNS, 'n', "runs", "N", "latency samples of each variant (default 200; 0: none)", NULL, false },
+  { OPT_SECONDS, 's', "seconds", "S", "how long the rate of each variant is measured (default 3; 0: not)", NULL, false },
+  { OPT_MODE, 0, "mode", "MODE", "pool: children kept ready; demand: forked when asked for (default: both)",
+    "pool demand", false },
+  { OPT_KIND, 0, "runtime-kind", "KIND", "stdlib or data (default: both)", "stdlib data", false },
+  { OPT_JOB, 0, "job", "JOB", "print: print(1); pandas: group-by over 10,000 rows (default: both)", "print pandas",
+    false },
+  { OPT_CHECKPOINT, 0, "checkpoint", "WHEN", "auto (default) or off", "auto off", false },
+  { OPT_CONCURRENCY, 'c', "concurrency", "N", "runs at a time while the rate is measured (default: processors)", NULL,
+    false },
+  { OPT_GAP, 0, "gap", "MS", "rest between latency samples (default 20)", NULL, false },
+  { OPT_RUNTIME, 0, "runtime", "DIR", "the Python runtime (default $MAYFLY_RUNTIME, else beside this program)", "@dir",
+    false },
+  { OPT_SAMPLES, 0, "samples", NULL, "with --json: every single sample too", NULL, false },
+  { OPT_SHOW_JOB, 0, "show-job", "JOB", "print the source of a job and end", "print pandas", false },
+  { OPT_JSON, 'j', "json", NULL, "print one JSON object", NULL, false },
+  { OPT_NO_CGROUP, 0, "no-cgroup", NULL, "act as on a machine without cgroups", NULL, true },
+  MF_OPT_HELP_ROW,
+  MF_OPT_END,
+};
+
+enum mode { MODE_POOL, MODE_DEMAND, MODE_N };
+static const char *const mode_names[] = { [MODE_POOL] = "pool", [MODE_DEMAND] = "demand" };
+
+static const struct job {
+  const char *name, *source;
+} jobs[] = {
+  { "print", "print(1)\n" },
+  { "pandas", "import numpy as np, pandas as pd\n"
+              "rng = np.random.default_rng(0)\n"
+              "df = pd.DataFrame({'k': rng.integers(0, 50, 10000), 'v': rng.random(10000)})\n"
+              "print(df.groupby('k').v.agg(['mean', 'sum', 'count']).head(3))\n" },
+};
+
+struct bench_args {
+  struct mf_local_config config;
+  uint64_t runs, seconds, concurrency, gap_ms;
+  const char *mode, *kind, *job, *show_job, *runtime_dir;
+  bool json, samples, help;
+};
+
+struct variant {
+  enum mode mode;
+  bool data;
+  const struct job *job;
+  struct mf_sandbox_spec spec;
+  struct mf_samples samples;
+  double rate;
+};
+#define VARIANTS_MAX 8
+
+struct bench {
+  const struct bench_args *args;
+  struct mf_loop *loop;
+  struct mf_provider *providers[MODE_N];
+  struct variant variants[VARIANTS_MAX];
+  unsigned variant_n;
+  struct mf_local_info info;
+};
+
+/* ---- words ---- */
+
+static enum mf_code take_option(struct bench_args *a, const struct mf_opt *o, const char *value, struct mf_err *err)
+{
+  struct mf_str text = mf_str_of(value);
+  switch (o->id) {
+  case MF_OPT_HELP:
+    a->help = true;
+    return MF_OK;
+  case OPT_JSON:
+    a->json = true;
+    return MF_OK;
+  case OPT_SAMPLES:
+    a->samples = true;
+    return MF_OK;
+  case OPT_NO_CGROUP:
+    a->config.use_cgroup = false;
+    return MF_OK;
+  case OPT_RUNS:
+    return mf_parse_u64(text, "--runs", 0, 1000000, &a->runs, err);
+  case OPT_SECONDS:
+    return mf_parse_u64(text, "--seconds", 0, 3600, &a->seconds, err);
+  case OPT_CONCURRENCY:
+    return mf_parse_u64(text, "--concurrency", 1, 64, &a->concurrency, err);
+  case OPT_GAP:
+    return mf_parse_u64(text, "--gap", 0, 10000, &a->gap_ms, err);
+  case OPT_MODE:
+    a->mode = value;
+    return MF_OK;
+  case OPT_KIND:
+    a->kind = value;
+    return MF_OK;
+  case OPT_JOB:
+    a->job = value;
+    return MF_OK;
+  case OPT_SHOW_JOB:
+    a->show_job = value;
+    return MF_OK;
+  case OPT_CHECKPOINT:
+    a->config.checkpoint = strcmp(value, "off") == 0 ? MF_CHECKPOINT_OFF : MF_CHECKPOINT_AUTO;
+    return MF_OK;
+  case OPT_RUNTIME:
+    a->runtime_dir = value;
+    return MF_OK;
+  default:
+    return mf_fail(err, MF_E_INTERNAL, 0, "option --%s has no meaning", o->name);
+  }
+}
+
+static enum mf_code parse_args(struct bench_args *a, const struct mf_command *self, int argc, char **argv,
+                               struct mf_err *err)
+{
+  struct mf_opt_parser p;
+  const struct mf_opt *o;
+  const char *value;
+
+  mf_opt_init(&p, self->opts, argc, argv);
+  for (;;) {
+    enum mf_code code = mf_opt_next(&p, &o, &value, err);
+    if (code == MF_OK && !o && value)
+      code = mf_fail(err, MF_E_INPUT, 0, "bench: takes no arguments");
+    if (code == MF_OK && o)
+      code = take_option(a, o, value, err);
+    if (code != MF_OK || !o)
+      return code;
+  }
+}
+
+/* ---- measuring ---- */
+
+static bool is_wanted(const char *only, const char *name)
+{
+  return !only || strcmp(only, name) == 0;
+}
+
+static void add_variants(struct bench *b)
+{
+  const struct bench_args *a = b->args;
+  for (unsigned data = 0; data < 2; data++) {
+    for (size_t j = 0; j < MF_ARRAY_N(jobs); j++) {
+      /* pandas loaded anew in each run says nothing, unless that is just what was asked for */
+      bool asked = a->kind && a->job;
+      if (!is_wanted(a->kind, data ? "data" : "stdlib") || !is_wanted(a->job, jobs[j].name) || (!data && j > 0 && !asked))
+        continue;
+      for (enum mode m = 0; m < MODE_N; m++) {
+        if (!is_wanted(a->mode, mode_names[m]))
+          continue;
+        struct variant *v = &b->variants[b->variant_n++];
+        *v = (struct variant){ .mode = m, .data = data, .job = &jobs[j] };
+        v->spec.source = mf_str_of(jobs[j].source);
+        v->spec.runtime = data ? MF_RUNTIME_DATA : MF_RUNTIME_STDLIB;
+        mf_sandbox_limits_default(&v->spec.limits);
+      }
+    }
+  }
+}
+
+static enum mf_code open_providers(struct bench *b, struct mf_err *err)
+{
+  for (enum mode m = 0; m < MODE_N; m++) {
+    struct mf_local_config c = b->args->config;
+    bool used = false;
+    c.start_stdlib = c.start_data = false;
+    for (unsigned i = 0; i < b->variant_n; i++) {
+      if (b->variants[i].mode != m)
+        continue;
+      used = true;
+      c.start_data |= b->variants[i].data;
+      c.start_stdlib |= !b->variants[i].data;
+    }
+    c.pool_stdlib = m == MODE_POOL && c.start_stdlib ? POOL_N : 0;
+    c.pool_data = m == MODE_POOL && c.start_data ? POOL_N : 0;
+    enum mf_code code = used ? mf_measure_open(b->loop, &c, &b->providers[m], err) : MF_OK;
+    if (code != MF_OK)
+      return code;
+  }
+  return MF_OK;
+}
+
+static enum mf_code measure_round(struct bench *b, bool keep, struct mf_err *err)
+{
+  struct mf_samples thrown = { 0 };
+  enum mf_code code = MF_OK;
+  for (unsigned i = 0; code == MF_OK && i < b->variant_n; i++) {
+    struct variant *v = &b->variants[i];
+    code = mf_measure_one(b->loop, b->providers[v->mode], &v->spec, keep ? &v->samples : &thrown, err);
+    if (code == MF_OK && b->args->gap_ms)
+      code = mf_measure_idle(b->loop, (unsigned)b->args->gap_ms, err);
+  }
+  mf_samples_done(&thrown);
+  return code;
+}
+
+static enum mf_code measure_all(struct bench *b, struct mf_err *err)
+{
+  const struct bench_args *a = b->args;
+  enum mf_code code = mf_loop_new(&b->loop, err);
+  if (code == MF_OK)
+    code = open_providers(b, err);
+  for (unsigned i = 0; code == MF_OK && i < WARM_UP_RUNS; i++)
+    code = measure_round(b, false, err);
+  /* Interleaved: what the machine does meanwhile meets every variant alike. */
+  for (uint64_t i = 0; code == MF_OK && i < a->runs; i++)
+    code = measure_round(b, true, err);
+
+  struct mf_provider *asked = b->providers[MODE_POOL] ? b->providers[MODE_POOL] : b->providers[MODE_DEMAND];
+  if (code == MF_OK)
+    code = mf_measure_idle(b->loop, 500, err);
+  if (code == MF_OK)
+    code = mf_measure_info(b->loop, asked, &b->info, err);
+  for (unsigned i = 0; code == MF_OK && a->seconds && i < b->variant_n; i++) {
+    struct variant *v = &b->variants[i];
+    code = mf_measure_rate(b->loop, b->providers[v->mode], &v->spec, (unsigned)a->concurrency, (double)a->seconds,
+                           &v->rate, err);
+    if (code == MF_OK)
+      code = mf_measure_idle(b->loop, 300, err);
+  }
+  return code;
+}
+
+static void bench_done(struct bench *b)
+{
+  for (enum mode m = 0; m < MODE_N; m++)
+    mf_measure_close(b->loop, b->providers[m]);
+  for (unsigned i = 0; i < b->variant_n; i++)
+    mf_samples_done(&b->variants[i].samples);
+  if (b->loop)
+    mf_loop_free(b->loop);
+}
+
+/* ---- telling ---- */
+
+static double mean_of(const struct mf_samples *s)
+{
+  double sum = 0;
+  for (unsigned i = 0; i < s->n; i++)
+    sum += s->ms[i];
+  return s->n ? sum / s->n : 0;
+}
+
+static void put_variant_json(struct mf_json_writer *w, struct variant *v, const struct bench_args *a)
+{
+  mf_jw_obj(w);
+  mf_jw_kstrz(w, "mode", mode_names[v->mode]);
+  mf_jw_kstrz(w, "runtimeKind", v->data ? "data" : "stdlib");
+  mf_jw_kstrz(w, "job", v->job->name);
+  mf_jw_ku64(w, "runs", v->samples.n);
+  mf_jw_ku64(w, "fromPool", v->samples.pool_n);
+  if (a->samples) { /* before they are sorted: in the order of time */
+    mf_jw_key(w, "samplesMs");
+    mf_jw_arr(w);
+    for (unsigned i = 0; i < v->samples.n; i++)
+      mf_jw_f64(w, v->samples.ms[i]);
+    mf_jw_arr_end(w);
+  }
+  mf_jw_kf64(w, "p50Ms", mf_samples_at(&v->samples, 0.50));
+  mf_jw_kf64(w, "p95Ms", mf_samples_at(&v->samples, 0.95));
+  mf_jw_kf64(w, "p99Ms", mf_samples_at(&v->samples, 0.99));
+  mf_jw_kf64(w, "minMs", mf_samples_at(&v->samples, 0));
+  mf_jw_kf64(w, "maxMs", mf_samples_at(&v->samples, 1));
+  mf_jw_kf64(w, "meanMs", mean_of(&v->samples));
+  if (a->seconds)
+    mf_jw_kf64(w, "perSecond", v->rate);
+  mf_jw_obj_end(w);
+}
+
+static void put_json(struct bench *b, struct mf_buf *out)
+{
+  const struct bench_args *a = b->args;
+  struct utsname u = { 0 };
+  struct mf_json_writer w;
+  char now[32];
+
+  (void)uname(&u);
+  mf_wall_format(mf_wall_ms(), now);
+  mf_jw_init(&w, out, true);
+  mf_jw_obj(&w);
+  mf_jw_kstrz(&w, "program", "mayfly");
+  mf_jw_kstrz(&w, "version", MAYFLY_VERSION);
+  mf_jw_kstrz(&w, "time", now);
+  mf_jw_kstrz(&w, "kernel", u.release);
+  mf_jw_ku64(&w, "processors", (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
+  mf_jw_kbool(&w, "checkpointed", b->info.checkpointed);
+  mf_jw_kstrz(&w, "checkpointNote", b->info.checkpoint_note);
+  mf_jw_ku64(&w, "concurrency", a->concurrency);
+  mf_jw_ku64(&w, "seconds", a->seconds);
+  mf_jw_ku64(&w, "gapMs", a->gap_ms);
+  mf_jw_ku64(&w, "idlePrivateBytes", b->info.idle_private_bytes);
+  mf_jw_key(&w, "variants");
+  mf_jw_arr(&w);
+  for (unsigned i = 0; i < b->variant_n; i++)
+    put_variant_json(&w, &b->variants[i], a);
+  mf_jw_arr_end(&w);
+  mf_jw_obj_end(&w);
+  mf_put(out, "\n");
+}
+
+static void put_text(struct bench *b, struct mf_buf *out)
+{
+  mf_put(out, "%-8s %-8s %-8s %9s %9s %9s %10s %10s\n", "mode", "runtime", "job", "p50 ms", "p95 ms", "p99 ms",
+         "from pool", "runs/s");
+  for (unsigned i = 0; i < b->variant_n; i++) {
+    struct variant *v = &b->variants[i];
+    mf_put(out, "%-8s %-8s %-8s %9.2f %9.2f %9.2f %5u/%-4u %10.0f\n", mode_names[v->mode], v->data ? "data" : "stdlib",
+           v->job->name, mf_samples_at(&v->samples, 0.50), mf_samples_at(&v->samples, 0.95),
+           mf_samples_at(&v->samples, 0.99), v->samples.pool_n, v->samples.n, v->rate);
+  }
+  if (b->info.idle_private_bytes)
+    mf_put(out, "\nprivate memory of an idle sandbox: %.2f MiB", (double)b->info.idle_private_bytes / (1 << 20));
+  mf_put(out, "\ncheckpoint: %s%s%s\n", b->info.checkpointed ? "used" : "not used",
+         b->info.checkpoint_note[0] ? ": " : "", b->info.checkpoint_note);
+}
+
+static int run_measured(struct bench_args *a)
+{
+  struct mf_err err = { 0 };
+  mf_auto_free char *runtime_dir = NULL;
+  int status = 1;
+  mf_auto_buf struct mf_buf out;
+
+  mf_buf_init(&out, JSON_BYTES_MAX);
+  if (mf_local_find_runtime(a->runtime_dir, &runtime_dir, &err) != MF_OK) {
+    mf_say("%s", err.msg);
+    return status;
+  }
+  a->config.runtime_dir = runtime_dir;
+  struct bench b = { .args = a };
+  add_variants(&b);
+  if (measure_all(&b, &err) != MF_OK) {
+    mf_say("%s", err.msg);
+  } else {
+    if (a->json)
+      put_json(&b, &out);
+    else
+      put_text(&b, &out);
+    status = mf_print_exit(mf_buf_str(&out));
+  }
+  bench_done(&b);
+  return status;
+}
+
+static int run_bench(const struct mf_command *self, int argc, char **argv)
+{
+  struct bench_args a = { .runs = 200, .seconds = 3, .gap_ms = 20 };
+  struct mf_err err = { 0 };
+  long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+  a.concurrency = (uint64_t)MF_MIN(MF_MAX(processors, 1L), 64L);
+  mf_local_config_default(&a.config);
+  a.config.max_running = 96; /* above any concurrency: a place is taken until its run is reaped */
+  a.config.warm = true;
+  if (parse_args(&a, self, argc, argv, &err) != MF_OK) {
+    mf_say("%s", err.msg);
+    return MF_EXIT_USAGE;
+  }
+  if (a.help) {
+    mf_auto_buf struct mf_buf out;
+    mf_buf_init(&out, 65536);
+    mf_help_command(self, &out);
+    return mf_print_exit(mf_buf_str(&out));
+  }
+  for (size_t i = 0; a.show_job && i < MF_ARRAY_N(jobs); i++)
+    if (strcmp(jobs[i].name, a.show_job) == 0)
+      return mf_print_exit(mf_str_of(jobs[i].source));
+  return run_measured(&a);
+}
+
+const struct mf_command mf_command_bench = {
+  .name = "bench",
+  .usage = "[options]",
+  .summary = "measure how fast sandboxes start on this machine",
+  .about = "Measures fresh sandboxes on this machine: how long one takes from the call to the result, how many a second can\n"
+           "be had, and what an idle one costs in memory. All variants are measured in turns by one process.",
+  .examples = "  mayfly bench\n  mayfly bench --runs 1000 --mode pool --job print --json\n"
+              "  mayfly bench --show-job pandas",
+  .opts = bench_opts,
+  .run = run_bench,
+};

@@ -1,0 +1,260 @@
+/* Shell completion, made from the same tables as the parser and the help. */
+#include "cli.h"
+
+#include "base/banned.h"
+
+#define SCRIPT_BYTES_MAX 131072u
+
+/* ---- quoting: every text goes into single quotes of its shell ---- */
+
+static void put_quoted(struct mf_buf *out, const char *text, const char *escape, const char *quote)
+{
+  for (const char *c = text; *c; c++) {
+    if (*c == '\'')
+      mf_put(out, "%s", quote);
+    else if (strchr(escape, *c))
+      mf_put(out, "\\%c", *c);
+    else
+      mf_put(out, "%c", *c);
+  }
+}
+
+static void put_zsh(struct mf_buf *out, const char *text)
+{
+  put_quoted(out, text, "[]:\\", "'\\''");
+}
+
+static void put_fish(struct mf_buf *out, const char *text)
+{
+  put_quoted(out, text, "\\", "\\'");
+}
+
+/* ---- bash ---- */
+
+static void put_bash_value(struct mf_buf *out, const struct mf_opt *o)
+{
+  if (o->letter)
+    mf_put(out, "      -%c|", o->letter);
+  else
+    mf_put(out, "      ");
+  mf_put(out, "--%s) ", o->name);
+  if (!o->choices)
+    mf_put(out, "return ;;\n");
+  else if (strcmp(o->choices, "@file") == 0)
+    mf_put(out, "compopt -o filenames; COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n");
+  else if (strcmp(o->choices, "@dir") == 0)
+    mf_put(out, "compopt -o filenames; COMPREPLY=($(compgen -d -- \"$cur\")); return ;;\n");
+  else
+    mf_put(out, "COMPREPLY=($(compgen -W '%s' -- \"$cur\")); return ;;\n", o->choices);
+}
+
+static void put_command_names(struct mf_buf *out)
+{
+  for (const struct mf_command *const *c = mf_commands; *c; c++)
+    mf_put(out, "%s%s", c == mf_commands ? "" : " ", (*c)->name);
+}
+
+void mf_complete_bash(struct mf_buf *out)
+{
+  mf_put(out, "# bash completion of mayfly: source <(mayfly completion bash)\n"
+              "_mayfly() {\n"
+              "  local cur=\"${COMP_WORDS[COMP_CWORD]}\" prev=\"${COMP_WORDS[COMP_CWORD-1]}\" cmd=\"\"\n"
+              "  COMPREPLY=()\n"
+              "  if [ \"$COMP_CWORD\" -gt 1 ]; then cmd=\"${COMP_WORDS[1]}\"; fi\n"
+              "  case \"$cmd\" in\n"
+              "  '') COMPREPLY=($(compgen -W '");
+  put_command_names(out);
+  mf_put(out, "' -- \"$cur\")); return ;;\n");
+
+  for (const struct mf_command *const *c = mf_commands; *c; c++) {
+    mf_put(out, "  %s)\n    case \"$prev\" in\n", (*c)->name);
+    for (const struct mf_opt *o = (*c)->opts; o->name; o++)
+      if (o->arg && !o->hidden)
+        put_bash_value(out, o);
+    mf_put(out, "    esac\n    case \"$cur\" in\n      -*) COMPREPLY=($(compgen -W '");
+    for (const struct mf_opt *o = (*c)->opts; o->name; o++)
+      if (!o->hidden)
+        mf_put(out, "--%s ", o->name);
+    mf_put(out, "' -- \"$cur\")); return ;;\n    esac\n");
+    const char *words = (*c)->words;
+    if (words && strcmp(words, "@file") == 0) {
+      mf_put(out, "    compopt -o filenames; COMPREPLY=($(compgen -f -- \"$cur\"))\n");
+    } else if (words && strcmp(words, "@command") == 0) {
+      mf_put(out, "    COMPREPLY=($(compgen -W '");
+      put_command_names(out);
+      mf_put(out, "' -- \"$cur\"))\n");
+    } else if (words) {
+      mf_put(out, "    COMPREPLY=($(compgen -W '%s' -- \"$cur\"))\n", words);
+    }
+    mf_put(out, "    ;;\n");
+  }
+  mf_put(out, "  esac\n}\ncomplete -F _mayfly mayfly\n");
+}
+
+/* ---- zsh ---- */
+
+static void put_zsh_option(struct mf_buf *out, const struct mf_opt *o)
+{
+  /* "*" lets an option come again: only harmless for those that may not. */
+  mf_put(out, " \\\n        ");
+  if (o->letter)
+    mf_put(out, "'*'{-%c,--%s}'[", o->letter, o->name);
+  else
+    mf_put(out, "'*--%s[", o->name);
+  put_zsh(out, o->help);
+  mf_put(out, "]");
+  if (o->arg) {
+    mf_put(out, ":");
+    put_zsh(out, o->arg);
+    if (!o->choices)
+      mf_put(out, ": ");
+    else if (strcmp(o->choices, "@file") == 0)
+      mf_put(out, ":_files");
+    else if (strcmp(o->choices, "@dir") == 0)
+      mf_put(out, ":_files -/");
+    else
+      mf_put(out, ":(%s)", o->choices);
+  }
+  mf_put(out, "'");
+}
+
+void mf_complete_zsh(struct mf_buf *out)
+{
+  mf_put(out, "#compdef mayfly\n"
+              "# zsh completion of mayfly: mayfly completion zsh > \"${fpath[1]}/_mayfly\"\n"
+              "_mayfly() {\n"
+              "  local -a commands\n"
+              "  commands=(\n");
+  for (const struct mf_command *const *c = mf_commands; *c; c++) {
+    mf_put(out, "    '%s:", (*c)->name);
+    put_zsh(out, (*c)->summary);
+    mf_put(out, "'\n");
+  }
+  mf_put(out, "  )\n"
+              "  if (( CURRENT == 2 )); then _describe 'command' commands; return; fi\n"
+              "  local cmd=$words[2]\n"
+              "  shift words; (( CURRENT-- ))\n"
+              "  case $cmd in\n");
+  for (const struct mf_command *const *c = mf_commands; *c; c++) {
+    mf_put(out, "    %s)\n      _arguments", (*c)->name);
+    for (const struct mf_opt *o = (*c)->opts; o->name; o++)
+      if (!o->hidden)
+        put_zsh_option(out, o);
+    const char *words = (*c)->words;
+    if (words && strcmp(words, "@file") == 0) {
+      mf_put(out, " \\\n        '*:file:_files'");
+    } else if (words && strcmp(words, "@command") == 0) {
+      mf_put(out, " \\\n        '1:command:(");
+      put_command_names(out);
+      mf_put(out, ")'");
+    } else if (words) {
+      mf_put(out, " \\\n        '1:word:(%s)'", words);
+    }
+    mf_put(out, "\n      ;;\n");
+  }
+  mf_put(out, "  esac\n}\nif [ \"$funcstack[1]\" = _mayfly ]; then _mayfly \"$@\"; else compdef _mayfly mayfly; fi\n");
+}
+
+/* ---- fish ---- */
+
+void mf_complete_fish(struct mf_buf *out)
+{
+  mf_put(out, "# fish completion of mayfly: mayfly completion fish > ~/.config/fish/completions/mayfly.fish\n"
+              "complete -c mayfly -f\n");
+  for (const struct mf_command *const *c = mf_commands; *c; c++) {
+    mf_put(out, "complete -c mayfly -n __fish_use_subcommand -a %s -d '", (*c)->name);
+    put_fish(out, (*c)->summary);
+    mf_put(out, "'\n");
+  }
+  for (const struct mf_command *const *c = mf_commands; *c; c++) {
+    const char *words = (*c)->words;
+    if (words && strcmp(words, "@file") == 0) {
+      mf_put(out, "complete -c mayfly -n '__fish_seen_subcommand_from %s' -F\n", (*c)->name);
+    } else if (words) {
+      mf_put(out, "complete -c mayfly -n '__fish_seen_subcommand_from %s' -a '", (*c)->name);
+      if (strcmp(words, "@command") == 0)
+        put_command_names(out);
+      else
+        mf_put(out, "%s", words);
+      mf_put(out, "'\n");
+    }
+    for (const struct mf_opt *o = (*c)->opts; o->name; o++) {
+      if (o->hidden)
+        continue;
+      mf_put(out, "complete -c mayfly -n '__fish_seen_subcommand_from %s' -l %s", (*c)->name, o->name);
+      if (o->letter)
+        mf_put(out, " -s %c", o->letter);
+      if (o->arg && o->choices && o->choices[0] == '@')
+        mf_put(out, " -r -F");
+      else if (o->arg && o->choices)
+        mf_put(out, " -x -a '%s'", o->choices);
+      else if (o->arg)
+        mf_put(out, " -x");
+      mf_put(out, " -d '");
+      put_fish(out, o->help);
+      mf_put(out, "'\n");
+    }
+  }
+}
+
+/* ---- the command ---- */
+
+static const struct {
+  const char *shell;
+  void (*write)(struct mf_buf *out);
+} scripts[] = {
+  { "bash", mf_complete_bash },
+  { "zsh", mf_complete_zsh },
+  { "fish", mf_complete_fish },
+};
+
+static int run_completion(const struct mf_command *self, int argc, char **argv)
+{
+  struct mf_opt_parser p;
+  const struct mf_opt *o;
+  const char *value, *shell = NULL;
+  struct mf_err err = { 0 };
+  mf_auto_buf struct mf_buf out;
+
+  mf_buf_init(&out, SCRIPT_BYTES_MAX);
+  mf_opt_init(&p, self->opts, argc, argv);
+  for (;;) {
+    enum mf_code code = mf_opt_next(&p, &o, &value, &err);
+    if (code == MF_OK && !o && value && shell)
+      code = mf_fail(&err, MF_E_INPUT, 0, "completion: one shell at a time");
+    if (code != MF_OK) {
+      mf_say("%s", err.msg);
+      return MF_EXIT_USAGE;
+    }
+    if (o) { /* the only option is --help */
+      mf_help_command(self, &out);
+      return mf_print_exit(mf_buf_str(&out));
+    }
+    if (!value)
+      break;
+    shell = value;
+  }
+  for (size_t i = 0; shell && i < MF_ARRAY_N(scripts); i++) {
+    if (strcmp(scripts[i].shell, shell) == 0) {
+      scripts[i].write(&out);
+      return mf_print_exit(mf_buf_str(&out));
+    }
+  }
+  mf_say("completion: name a shell: bash, zsh or fish");
+  return MF_EXIT_USAGE;
+}
+
+static const struct mf_opt completion_opts[] = { MF_OPT_HELP_ROW, MF_OPT_END };
+
+const struct mf_command mf_command_completion = {
+  .name = "completion",
+  .usage = "bash|zsh|fish",
+  .summary = "print a completion script for a shell",
+  .about = "Prints a script that completes commands, options and their values in your shell.",
+  .examples = "  source <(mayfly completion bash)\n"
+              "  mayfly completion zsh > \"${fpath[1]}/_mayfly\"\n"
+              "  mayfly completion fish > ~/.config/fish/completions/mayfly.fish",
+  .opts = completion_opts,
+  .words = "bash zsh fish",
+  .run = run_completion,
+};
