@@ -1,10 +1,5 @@
 /* Limits: defaults, ceilings, and the message that names the member. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "sandbox/sandbox.h"
 

@@ -1,11 +1,7 @@
 /* What a file is, told from its first bytes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 #include "sandbox/sandbox.h"
 

@@ -1,12 +1,8 @@
 /* Guest bytes to text: repair, cap, cut on a character boundary, flag. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/utf8.h"
 #include "sandbox/sandbox.h"
