@@ -332,6 +332,8 @@ void zyg_child_main(struct zygote *z, const struct zyg_child_fds *fds)
     fail("prepare");
   }
   Py_XDECREF(r);
+  if (fds->prefault)
+    zyg_hot_prefault(z);
   tell_ready(&s, work);
   close(work);
 

@@ -53,28 +53,22 @@ static void set_argv(const struct zyg_job *job)
   PyErr_Clear();
 }
 
-static PyObject *new_main(const struct zyg_job *job)
+static PyObject *new_main(const struct zygote *z, const struct zyg_job *job)
 {
   PyObject *main = PyModule_New("__main__");
   if (!main)
     return NULL;
   PyObject *d = PyModule_GetDict(main);
   PyObject *file = PyUnicode_DecodeFSDefault(job->path);
-  PyObject *builtins = PyImport_ImportModule("builtins");
-  PyObject *machinery = PyImport_ImportModule("importlib.machinery");
-  PyObject *loader = NULL;
-  if (machinery && file)
-    loader = PyObject_CallMethod(machinery, "SourceFileLoader", "sO", "__main__", file);
+  PyObject *loader = file ? PyObject_CallFunction(z->source_loader, "sO", "__main__", file) : NULL;
   PyObject *annotations = PyDict_New();
-  if (!file || !builtins || !loader || !annotations || PyDict_SetItemString(d, "__builtins__", builtins) != 0 ||
+  if (!file || !loader || !annotations || PyDict_SetItemString(d, "__builtins__", z->builtins) != 0 ||
       PyDict_SetItemString(d, "__file__", file) != 0 || PyDict_SetItemString(d, "__cached__", Py_None) != 0 ||
       PyDict_SetItemString(d, "__loader__", loader) != 0 ||
       PyDict_SetItemString(d, "__annotations__", annotations) != 0 ||
       PyDict_SetItemString(PyImport_GetModuleDict(), "__main__", main) != 0)
     Py_CLEAR(main);
   Py_XDECREF(file);
-  Py_XDECREF(builtins);
-  Py_XDECREF(machinery);
   Py_XDECREF(loader);
   Py_XDECREF(annotations);
   return main;
@@ -234,7 +228,7 @@ void zyg_script_run(struct zygote *z, const struct zyg_job *job, struct mf_child
 {
   new_thread_state();
   set_argv(job);
-  PyObject *main = new_main(job);
+  PyObject *main = new_main(z, job);
   if (!main || zyg_hint_install_audit() != 0) {
     PyErr_PrintEx(0);
     word->exit_code = 1;

@@ -6,6 +6,7 @@
  *   job.c      the job: files into the work directory, limits
  *   script.c   the user's program as `python main.py` would run it
  *   hint.c     words about refused operations (audit hook, SIGSYS)
+ *   hot.c      which pages a small program copies, for children that wait
  *   warm.c     makes forks cheap: malloc tidied, objects immortal
  *   ckpt.c     the checkpoint: memory moved into a file mapping, so that fork copies no page tables
  *
@@ -31,6 +32,12 @@
 #define ZYG_CONTROL_FD 500 /* in a guest: its control socket, out of the way of programs that count from 3 */
 #define ZYG_PYTHON_VERSION_MIN 0x030b0000
 
+#define ZYG_HOT_MAX 1024u
+struct zyg_hot_range {
+  uint64_t start, bytes;
+  int advice, pad;
+};
+
 /* The one object of the module: made by configure(), then read-only but for `python`. */
 struct zygote {
   struct mf_zygote_config config;
@@ -43,6 +50,9 @@ struct zygote {
   PyObject *threading_shutdown, *atexit_run, *gc_collect; /* borrowed from modules imported before the fork */
   char mpl_names[8][64];    /* files of /opt/mpl, linked into each guest's MPLCONFIGDIR */
   unsigned mpl_n;
+  PyObject *builtins, *source_loader; /* for __main__, looked up once */
+  unsigned hot_n;
+  struct zyg_hot_range hot[ZYG_HOT_MAX];
 };
 
 /* Ends the process after telling why: in a zygote on its socket, in a child on its control socket. */
@@ -57,6 +67,7 @@ pid_t zyg_nsinit_start(void *stacks, unsigned slot);
 struct zyg_child_fds {
   int control, out, err;
   int cgroup[2]; /* cgroup.procs to join, or -1 */
+  bool prefault; /* it will wait in the pool: copy the hot pages now */
 };
 __attribute__((noreturn)) void zyg_child_main(struct zygote *z, const struct zyg_child_fds *fds);
 
@@ -84,6 +95,10 @@ void zyg_script_run(struct zygote *z, const struct zyg_job *job, struct mf_child
 /* hint.c */
 int zyg_hint_install(void);       /* the SIGSYS handler, before seccomp */
 int zyg_hint_install_audit(void); /* the audit hook, before the user's code; -1 with a Python error */
+
+/* hot.c */
+void zyg_hot_learn(struct zygote *z, const char *source);
+void zyg_hot_prefault(const struct zygote *z);
 
 /* warm.c */
 void zyg_warm_malloc_begin(void);

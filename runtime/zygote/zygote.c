@@ -214,8 +214,9 @@ static int fresh_pid_namespace(const struct zygote *z)
   return 0;
 }
 
-static void fork_child(struct zygote *z, struct table *t, void *stacks, uint32_t slot, int cgroup[2])
+static void fork_child(struct zygote *z, struct table *t, void *stacks, const struct mf_zyg_fork *f, int cgroup[2])
 {
+  uint32_t slot = f->slot;
   uint64_t began = now_us();
   struct plumbing p;
   int error = open_plumbing(&p);
@@ -226,7 +227,7 @@ static void fork_child(struct zygote *z, struct table *t, void *stacks, uint32_t
     error = -errno;
   pid_t guest = error == 0 ? _Fork() : -1;
   if (guest == 0) {
-    const struct zyg_child_fds fds = { p.control[1], p.out[1], p.err[1], { cgroup[0], cgroup[1] } };
+    const struct zyg_child_fds fds = { p.control[1], p.out[1], p.err[1], { cgroup[0], cgroup[1] }, f->prefault != 0 };
     zyg_child_main(z, &fds);
   }
   if (error == 0 && guest < 0)
@@ -285,7 +286,7 @@ __attribute__((noreturn)) static void loop(struct zygote *z, struct table *t, vo
     struct mf_zyg_fork f;
     int cgroup[2];
     if (receive_fork(&f, cgroup))
-      fork_child(z, t, stacks, f.slot, cgroup);
+      fork_child(z, t, stacks, &f, cgroup);
     close_all(cgroup, 2);
   }
 }
@@ -325,6 +326,12 @@ static bool checkpoint(const struct zygote *z, char *note, size_t note_n)
   return error == 0;
 }
 
+/* What most small programs do first, for the hot pages. */
+static const char hot_program[] = "import sys, json, math, re\n"
+                                  "x = [i * i for i in range(10)]\n"
+                                  "d = {'a': sum(x), 'b': f'{math.pi:.2f}'}\n"
+                                  "print(1)\nprint(d, json.dumps(d))\n";
+
 /* Shared with the PID 1s that we clone, but never with a guest: they would be a way to each other. */
 static void *shared_area(size_t bytes)
 {
@@ -347,6 +354,11 @@ static PyObject *serve(PyObject *self, PyObject *args)
   Py_INCREF(z->threading_shutdown);
   Py_INCREF(z->atexit_run);
   Py_INCREF(z->gc_collect);
+  PyObject *machinery = PyImport_ImportModule("importlib.machinery");
+  z->builtins = PyImport_ImportModule("builtins");
+  z->source_loader = machinery ? PyObject_GetAttrString(machinery, "SourceFileLoader") : NULL;
+  if (!z->builtins || !z->source_loader)
+    return NULL;
   for (Py_ssize_t i = 0; i < PyTuple_Size(mpl) && z->mpl_n < 8; i++) {
     const char *name = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(mpl, i), NULL);
     if (!name)
@@ -369,6 +381,8 @@ static PyObject *serve(PyObject *self, PyObject *args)
   sigprocmask(SIG_BLOCK, &chld, &z->mask);
   /* once and for all: children do the other half, and the zygote runs no more Python */
   PyOS_BeforeFork();
+  if (z->config.warm)
+    zyg_hot_learn(z, hot_program);
   ready.checkpointed = checkpoint(z, ready.checkpoint_note, sizeof ready.checkpoint_note);
   ready.python_hex = (uint32_t)Py_Version;
   ready.warm_us = now_us() - began;

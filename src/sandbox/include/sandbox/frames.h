@@ -46,6 +46,7 @@ struct mf_zyg_ready {
 };
 struct mf_zyg_fork {
   uint32_t type, slot;
+  uint32_t prefault, pad; /* 1: the child will wait in the pool, so it may spend time now to be quicker then */
 };
 struct mf_zyg_forked {
   uint32_t type, slot;
