@@ -8,6 +8,9 @@ import threading
 import places
 
 
+NOBODY = 65534
+
+
 class DriverGone(Exception):
     """The driver ended or did not answer in time."""
 
@@ -48,13 +51,19 @@ class Reply:
 
 
 class Driver:
-    """`options` as on mf-driver's command line; runtime and zygote are filled in."""
+    """`options` as on mf-driver's command line; runtime and zygote are filled in. The option "--as-nobody" is ours: it
+    starts the driver as an ordinary user."""
 
     def __init__(self, options=(), env=None, pass_fds=(), ready_timeout=120, program=None):
+        options = list(options)
+        identity = {}
+        if "--as-nobody" in options:
+            options.remove("--as-nobody")
+            identity = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
         argv = [program or places.driver(), "--runtime", places.runtime() or "", "--zygote", places.zygote()]
-        argv += list(options)
+        argv += options
         self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env,
-                                        pass_fds=pass_fds)
+                                        pass_fds=pass_fds, cwd="/", **identity)
         self.pid = self.process.pid
         self.lock = threading.Lock()
         self.replies = {}

@@ -76,11 +76,21 @@ def reap(keep=()):
                 pass
 
 
+def _is_anothers(name):
+    """mayfly-<pid>-<start time> (or mayfly-host-…) of a living supervisor that is not ours: other runs of the machine."""
+    parts = name.split("-")
+    if len(parts) < 3 or not parts[-2].isdigit() or not parts[-1].isdigit():
+        return False
+    pid, start = int(parts[-2]), int(parts[-1])
+    return is_alive(pid, start) and pid not in descendants(os.getpid())
+
+
 def _cgroups():
     found = set()
     for base in ("/sys/fs/cgroup/memory", "/sys/fs/cgroup/pids", "/sys/fs/cgroup"):
         for where, names, _ in os.walk(base):
-            found.update(os.path.join(where, name) for name in names if name.startswith("mayfly-"))
+            found.update(os.path.join(where, name) for name in names
+                         if name.startswith("mayfly-") and not _is_anothers(name))
             names[:] = [n for n in names if not n.startswith("mayfly-")]
             if where.count("/") > 8:
                 names[:] = []
