@@ -27,7 +27,7 @@ runtime: setup
 	@scripts/setup-runtime --out $(BUILD)/runtime --quiet
 
 $(BUILD)/build.ninja:
-	meson setup $(BUILD)
+	@meson setup $(BUILD) --libdir=lib
 
 build: setup | $(BUILD)/build.ninja
 	@ninja -C $(BUILD) --quiet
