@@ -333,7 +333,7 @@ void zyg_child_main(struct zygote *z, const struct zyg_child_fds *fds)
   }
   Py_XDECREF(r);
   if (fds->prefault)
-    zyg_hot_prefault(z);
+    zyg_hot_fetch(z);
   tell_ready(&s, work);
   close(work);
 

@@ -1,7 +1,7 @@
-/* Hot pages: which pages of the zygote a small program copies, learnt once by running one in a throwaway child, so that a
- * child that waits in the pool can copy them before its job comes. Faults then leave the latency path and the job still
- * starts from exactly the zygote's state (rehearsing in the child itself would not). It costs each such child some hundred
- * microseconds and about a megabyte, so only children that wait are treated so, never one that is waited for. */
+/* Hot pages: which pages of the zygote a small program reads and copies, learnt once by running one in a throwaway child. A
+ * child that waits in the pool maps and copies them before its job comes, so that these faults leave the latency path; the
+ * job still starts from exactly the zygote's state (rehearsing in the child itself would not). It costs up to a millisecond
+ * and about a megabyte, so it is never done by a child that is waited for. */
 #include "zygote-internal.h"
 
 #include <errno.h>
@@ -24,6 +24,7 @@
 
 struct emitter {
   int fd;
+  bool reads; /* after a checkpoint only: before it, all memory is there from the fork on */
   struct zyg_hot_range cur;
 };
 
@@ -56,17 +57,19 @@ static void scan_mapping(struct emitter *e, int pagemap, uint64_t start, uint64_
       bool file = x >> 61 & 1, alone = x >> 56 & 1;
       if (writable && !file && alone)
         emit(e, at, at + PAGE, MADV_POPULATE_WRITE);
+      else if (e->reads && file)
+        emit(e, at, at + PAGE, MADV_POPULATE_READ);
     }
   }
 }
 
-__attribute__((noreturn)) static void scan(int out)
+__attribute__((noreturn)) static void scan(int out, bool reads)
 {
   FILE *maps = fdopen(openat(ZYG_PROC_FD, "self/maps", O_RDONLY), "r");
   int pagemap = openat(ZYG_PROC_FD, "self/pagemap", O_RDONLY);
   if (!maps || pagemap < 0)
     _exit(1);
-  struct emitter e = { .fd = out };
+  struct emitter e = { .fd = out, .reads = reads };
   char line[512];
   while (fgets(line, sizeof line, maps)) {
     unsigned long start, end;
@@ -81,7 +84,7 @@ __attribute__((noreturn)) static void scan(int out)
 }
 
 /* The child that is learnt from: no sandbox, no user, a program of ours, output to nowhere. */
-__attribute__((noreturn)) static void rehearse(struct zygote *z, const char *source, int out)
+__attribute__((noreturn)) static void rehearse(struct zygote *z, const char *source, bool reads, int out)
 {
   PyOS_AfterFork_Child();
   PyObject *r = PyObject_CallNoArgs(z->prepare);
@@ -94,22 +97,24 @@ __attribute__((noreturn)) static void rehearse(struct zygote *z, const char *sou
   zyg_script_run(z, &job, &word);
   if (word.exit_code != 0)
     _exit(1);
-  scan(out);
+  scan(out, reads);
 }
 
-void zyg_hot_learn(struct zygote *z, const char *source)
+void zyg_hot_learn(struct zygote *z, const char *source, bool checkpointed)
 {
   int p[2];
-  if (pipe2(p, O_CLOEXEC) != 0)
+  void *area = mmap(NULL, ZYG_HOT_MAX * sizeof *z->hot, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (area == MAP_FAILED || pipe2(p, O_CLOEXEC) != 0)
     return;
+  z->hot = area;
   pid_t pid = _Fork();
   if (pid == 0)
-    rehearse(z, source, p[1]);
+    rehearse(z, source, checkpointed, p[1]);
   close(p[1]);
   unsigned pages = 0;
   struct zyg_hot_range r;
   while (pid > 0 && read(p[0], &r, sizeof r) == (ssize_t)sizeof r) {
-    unsigned n = (unsigned)(r.bytes / PAGE);
+    unsigned n = r.advice == MADV_POPULATE_WRITE ? (unsigned)(r.bytes / PAGE) : 0;
     if (z->hot_n < ZYG_HOT_MAX && pages + n <= WRITE_PAGES_MAX) {
       z->hot[z->hot_n++] = r;
       pages += n;
@@ -120,7 +125,7 @@ void zyg_hot_learn(struct zygote *z, const char *source)
     waitpid(pid, NULL, 0);
 }
 
-void zyg_hot_prefault(const struct zygote *z)
+void zyg_hot_fetch(const struct zygote *z)
 {
   /* best effort: a page that cannot be had now is had when it is touched */
   for (unsigned i = 0; i < z->hot_n; i++)

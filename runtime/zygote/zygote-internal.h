@@ -52,7 +52,7 @@ struct zygote {
   unsigned mpl_n;
   PyObject *builtins, *source_loader; /* for __main__, looked up once */
   unsigned hot_n;
-  struct zyg_hot_range hot[ZYG_HOT_MAX];
+  struct zyg_hot_range *hot; /* a mapping of its own, ZYG_HOT_MAX of them */
 };
 
 /* Ends the process after telling why: in a zygote on its socket, in a child on its control socket. */
@@ -97,8 +97,8 @@ int zyg_hint_install(void);       /* the SIGSYS handler, before seccomp */
 int zyg_hint_install_audit(void); /* the audit hook, before the user's code; -1 with a Python error */
 
 /* hot.c */
-void zyg_hot_learn(struct zygote *z, const char *source);
-void zyg_hot_prefault(const struct zygote *z);
+void zyg_hot_learn(struct zygote *z, const char *source, bool checkpointed);
+void zyg_hot_fetch(const struct zygote *z); /* in a child that will wait */
 
 /* warm.c */
 void zyg_warm_malloc_begin(void);

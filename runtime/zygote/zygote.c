@@ -381,9 +381,9 @@ static PyObject *serve(PyObject *self, PyObject *args)
   sigprocmask(SIG_BLOCK, &chld, &z->mask);
   /* once and for all: children do the other half, and the zygote runs no more Python */
   PyOS_BeforeFork();
-  if (z->config.warm)
-    zyg_hot_learn(z, hot_program);
   ready.checkpointed = checkpoint(z, ready.checkpoint_note, sizeof ready.checkpoint_note);
+  if (z->config.warm)
+    zyg_hot_learn(z, hot_program, ready.checkpointed != 0);
   ready.python_hex = (uint32_t)Py_Version;
   ready.warm_us = now_us() - began;
   if (send(ZYG_SOCKET_FD, &ready, sizeof ready, MSG_NOSIGNAL) < 0)
