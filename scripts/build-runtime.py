@@ -89,6 +89,15 @@ def base_executable():
     return Path(os.path.realpath("/proc/self/exe"))
 
 
+def base_folders():
+    """The standard library and its extension modules, where a virtual environment's interpreter has them too."""
+    stdlib = Path(sysconfig.get_path("stdlib", vars={"installed_base": sys.base_prefix, "base": sys.base_prefix}))
+    dynload = stdlib / "lib-dynload"
+    if not dynload.is_dir():
+        dynload = Path(sysconfig.get_config_var("DESTSHARED") or dynload)
+    return stdlib, dynload
+
+
 def copy_python(root):
     python = root / "opt" / "python"
     name = "python" + VERSION
@@ -100,10 +109,9 @@ def copy_python(root):
     (root / "usr" / "bin").mkdir(parents=True, exist_ok=True)
     (root / "usr" / "bin" / "python3").symlink_to("../../opt/python/bin/" + name)
 
-    stdlib = Path(sysconfig.get_path("stdlib", vars={"installed_base": sys.base_prefix, "base": sys.base_prefix}))
+    stdlib, dynload = base_folders()
     target = python / "lib" / name
-    copy_tree(stdlib, target, lambda rel: is_dropped_from_stdlib(rel))
-    dynload = Path(sysconfig.get_config_var("DESTSHARED") or stdlib / "lib-dynload")
+    copy_tree(stdlib, target, is_dropped_from_stdlib)
     if not (target / "lib-dynload").is_dir():
         copy_tree(dynload, target / "lib-dynload", lambda rel: bool(DYNLOAD_DROP.match(rel.name)))
     # What sysconfig tells a program should be the image's places, not the builder's.
@@ -262,8 +270,7 @@ def copy_libraries(root, site, stdlib):
     (root / "lib64").symlink_to("usr/lib64")
 
     # The interpreter's own modules are looked at where they come from: their run paths point there.
-    base_stdlib = Path(sysconfig.get_path("stdlib", vars={"installed_base": sys.base_prefix, "base": sys.base_prefix}))
-    base_dynload = Path(sysconfig.get_config_var("DESTSHARED") or base_stdlib / "lib-dynload")
+    _, base_dynload = base_folders()
     base = [str(base_executable())]
     base += [str(base_dynload / p.name) for p in sorted((stdlib / "lib-dynload").iterdir()) if is_elf_file(p)]
     inside = os.path.realpath(site) + os.sep
