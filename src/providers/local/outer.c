@@ -190,13 +190,13 @@ MF_NORETURN static void exec_zygote(const struct outer_child *c)
     signal(sig, SIG_DFL);
   const char *python = c->spec->python_path;
   /* -P: no folder of a guest on sys.path while the zygote imports; -s: no user site; -B: no .pyc beside a guest's files */
-  char *const argv[] = { (char *)python, "-s", "-P", "-B", "-X", "utf8", "/opt/mayfly/boot.py", NULL };
-  char *const envp[] = {
+  const char *const argv[] = { python, "-s", "-P", "-B", "-X", "utf8", "/opt/mayfly/boot.py", NULL };
+  const char *const envp[] = {
     "HOME=/mnt/data", "PATH=/opt/python/bin", "LANG=C.UTF-8", "PYTHONUTF8=1", "PYTHONDONTWRITEBYTECODE=1",
     "PYTHONNOUSERSITE=1", "MPLBACKEND=Agg", "MPLCONFIGDIR=/mnt/mpl", "OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1",
     "MKL_NUM_THREADS=1", "NUMEXPR_NUM_THREADS=1", "MALLOC_ARENA_MAX=1", "TERM=dumb", NULL,
   };
-  execve(python, argv, envp);
+  execve(python, (char *const *)argv, (char *const *)envp);
   /* the socket is close-on-exec no more, so the frame still goes out */
   struct outer_child moved = *c;
   moved.sock = 3;
