@@ -143,7 +143,8 @@ class Driver:
         if "error" in line:
             raise StartError(line["error"]["code"], line["error"]["message"])
         result = line["result"]
-        result["stream"] = line["stream"] if "stream" in line else result.get("stream")
+        for key in ("stream", "rawStatus", "diagnostic", "started"):
+            result[key] = line[key]
         if "contents" in line:
             result["contents"] = {name: None if text is None else base64.b64decode(text)
                                   for name, text in line["contents"].items()}
