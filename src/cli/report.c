@@ -32,7 +32,7 @@ int mf_result_exit_status(const struct mf_sandbox_result *r)
   case MF_REASON_OUTPUT:
   case MF_REASON_PIDS:
   case MF_REASON_DISK:
-    return own ? own : 1;
+    return own ? own : r->signal > 0 ? 128 + r->signal : 1;
   case MF_REASON_CANCELLED:
     return 128 + SIGINT;
   case MF_REASON_CAPACITY:
