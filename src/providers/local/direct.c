@@ -27,7 +27,7 @@
 static const char wrapper[] =
     "import sys\n"
     "def _run():\n"
-    "    import errno, os, resource, types\n"
+    "    import errno, linecache, os, resource, traceback, types\n"
     "    path, name, memory, cpu_s, fsize = sys.argv[1:6]\n"
     "    os.set_inheritable(3, False)\n"
     "    def limit(which, soft, hard):\n"
@@ -58,12 +58,11 @@ static const char wrapper[] =
     "            os.write(3, word)\n"
     "        except OSError:\n"
     "            pass\n"
-    "        sys.__excepthook__(kind, value, tb)\n"
+    "        traceback.print_exception(kind, value.with_traceback(tb), tb)\n"
     "    sys.excepthook = hook\n"
     "    with open(path, 'rb') as f:\n"
     "        source = f.read()\n"
-    "    import linecache\n"
-    "    linecache.cache[name] = (len(source), None, source.decode().splitlines(True), name)\n"
+      "    linecache.cache[name] = (len(source), None, source.decode().splitlines(True), name)\n"
     "    exec(compile(source, name, 'exec'), main.__dict__)\n"
     "_run()\n";
 

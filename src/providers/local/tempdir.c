@@ -57,13 +57,20 @@ static bool is_folder(int dir, const char *name)
   return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
 }
 
+/* A folder's mode may keep even its owner out, and moving one changes its "..". That it failed shows later. */
+static void unlock_folder(int dir, const char *name)
+{
+  if (fchmodat(dir, name, 0700, 0) != 0)
+    return;
+}
+
 /* Empties the folder `name` of the top: files go, folders are lifted to the top under a number, so that a tree of any
  * depth needs neither a stack nor long paths. Then the folder itself goes. Returns how much was done. */
 static unsigned remove_folder(int top, const char *name, unsigned long *counter)
 {
   if (!is_folder(top, name))
     return 0;
-  (void)fchmodat(top, name, 0700, 0); /* its mode may keep even its owner out */
+  unlock_folder(top, name);
   int fd = openat(top, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
   if (!dir) {
@@ -80,7 +87,7 @@ static unsigned remove_folder(int top, const char *name, unsigned long *counter)
     } else if (is_folder(fd, e->d_name)) {
       char lifted[32];
       snprintf(lifted, sizeof(lifted), ".%lu", ++*counter);
-      (void)fchmodat(fd, e->d_name, 0700, 0); /* moving a folder changes its ".." */
+      unlock_folder(fd, e->d_name);
       done += renameat(fd, e->d_name, top, lifted) == 0;
     }
   }
