@@ -26,7 +26,7 @@ import leaks  # noqa: E402
 import places  # noqa: E402
 import tap  # noqa: E402
 
-MAIN = "/mnt/data/main.py"  # how tracebacks name the program
+MAIN = "/mnt/task/main.py"  # how tracebacks name the program
 
 
 class DriverDoor:

@@ -1,3 +1,3 @@
 with open("sparse.bin", "wb") as f:
-    f.truncate(1 << 33)
+    f.truncate(100_000_000)
 open("ok.txt", "w").write("ok")
