@@ -16,6 +16,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/socket.h>
 #include <termios.h>
 #include <unistd.h>
@@ -66,7 +67,7 @@ static const char *const dangerous[] = {
   "io_uring_setup", "io_uring_enter", "io_uring_register", "keyctl", "add_key", "request_key", "userfaultfd",
   "perf_event_open", "kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "reboot", "swapon",
   "swapoff", "acct", "quotactl", "quotactl_fd", "syslog", "settimeofday", "clock_settime", "sethostname",
-  "setdomainname", "mknod", "mknodat", "capset", "iopl", "ioperm", "vhangup", "name_to_handle_at", "open_by_handle_at",
+  "setdomainname", "capset", "iopl", "ioperm", "vhangup", "name_to_handle_at", "open_by_handle_at",
   "fanotify_init", "fanotify_mark", "shmget", "shmat", "shmctl", "msgget", "msgsnd", "msgrcv", "semget", "semop",
   "semtimedop", "semctl", "mq_open",
 };
@@ -107,6 +108,23 @@ static int add_clone(scmp_filter_ctx c)
     r = seccomp_rule_add(c, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
                          SCMP_A0(SCMP_CMP_MASKED_EQ, (never & ~0xffull) | CLONE_THREAD, CLONE_THREAD));
   /* clone3's flags are behind a pointer, so it stays ENOSYS and the C library falls back to clone */
+  return r;
+}
+
+/* A pipe or an empty file in the work directory is harmless (os.mkfifo); a device is not. */
+static int add_mknod(scmp_filter_ctx c)
+{
+  static const struct { const char *name; unsigned mode_arg; } calls[] = { { "mknod", 1 }, { "mknodat", 2 } };
+  static const struct { unsigned type; bool is_fine; } types[] = {
+    { 0, true }, { S_IFREG, true }, { S_IFIFO, true }, { S_IFSOCK, true }, { S_IFCHR, false }, { S_IFBLK, false },
+  };
+  int r = 0;
+  for (size_t i = 0; i < MF_ARRAY_N(calls); i++) {
+    int nr = seccomp_syscall_resolve_name(calls[i].name);
+    for (size_t k = 0; k < MF_ARRAY_N(types) && nr >= 0 && r == 0; k++)
+      r = seccomp_rule_add(c, types[k].is_fine ? SCMP_ACT_ALLOW : SCMP_ACT_TRAP, nr, 1,
+                           SCMP_CMP(calls[i].mode_arg, SCMP_CMP_MASKED_EQ, S_IFMT, types[k].type));
+  }
   return r;
 }
 
@@ -169,6 +187,8 @@ enum mf_code mf_seccomp_program(bool shared_anon_ok, struct mf_buf *ret, struct 
     r = add_mmap(c, shared_anon_ok);
   if (r == 0)
     r = add_clone(c);
+  if (r == 0)
+    r = add_mknod(c);
   if (r == 0)
     r = add_conditional(c);
   mf_auto_close int fd = -1;
