@@ -19,6 +19,7 @@ for fd in range(3, 1024):
         continue
     s = socket.socket(fileno=os.dup(fd))
     s.setblocking(False)
+    contained("forged frames on descriptor %d" % fd, "sent; nothing outside is hurt")
     for _ in range(200):
         for frame in frames:
             try:

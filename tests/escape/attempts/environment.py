@@ -3,7 +3,7 @@ from esc import *
 
 if any(is_planted(("%s=%s" % item).encode("utf-8", "surrogateescape")) for item in os.environ.items()):
     escaped("os.environ")
-for where in ("self", "1", str(os.getppid()), "thread-self"):
+for where in ("self", "thread-self", *map(str, OTHERS)):
     try:
         data = open("/proc/%s/environ" % where, "rb").read()
         escaped("environ of " + where) if is_planted(data) else contained("environ of " + where, "%d bytes without it" % len(data))

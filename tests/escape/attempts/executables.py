@@ -27,6 +27,13 @@ def try_exec(path):
         contained("execve " + path, reason(e))
 
 
+def try_exec_loader(loader, path):
+    try:
+        os.execv(loader, [loader, path])
+    except OSError as e:
+        contained("execve " + loader, reason(e))
+
+
 for folder in ("/mnt/data", "/tmp", "/dev/shm", os.environ.get("HOME", "/tmp")):
     for name, data in (("prog", elf), ("script", b"#!" + os.path.realpath(sys.executable).encode() + b"\nimport os\nos._exit(42)\n")):
         path = os.path.join(folder, name)
@@ -40,13 +47,6 @@ for folder in ("/mnt/data", "/tmp", "/dev/shm", os.environ.get("HOME", "/tmp")):
         starts("program in " + folder, lambda: try_exec(path))
         for loader in glob.glob("/lib64/ld-linux*") + glob.glob("/lib/ld-linux*"):
             starts("loader with " + path, lambda: try_exec_loader(loader, path))
-
-
-def try_exec_loader(loader, path):
-    try:
-        os.execv(loader, [loader, path])
-    except OSError as e:
-        contained("execve " + loader, reason(e))
 
 
 fd, number = raw("memfd_create", b"m", 0)

@@ -13,6 +13,8 @@ contained("walk of / (%d names)" % seen, "nothing of the host")
 mounts = open("/proc/self/mountinfo").read() if os.path.exists("/proc/self/mountinfo") else ""
 for line in mounts.splitlines():
     target, options, super_options = line.split()[4], line.split()[5], line.split()[-1]
+    if target.startswith("/dev/") and os.path.exists(target) and not os.path.isdir(target):
+        continue  # a harmless device, such as /dev/null
     if "rw" in options.split(",") and not target.startswith(("/mnt", "/proc", "/dev/shm", "/tmp")) and "rw" in super_options.split(","):
         escaped("a writable mount at " + target)
 contained("mounts", "only the sandbox's own are writable")

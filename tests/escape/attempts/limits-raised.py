@@ -11,6 +11,6 @@ for name in ("NPROC", "NOFILE", "CORE", "MEMLOCK", "RTPRIO", "NICE", "FSIZE", "A
         contained("RLIMIT_" + name, "has no limit to raise")
         continue
     attempt("raise RLIMIT_" + name, resource.setrlimit, what, (hard + 1, hard + 1))
-for pid in {1, os.getppid(), PLANTED["pids"][0]}:
+for pid in OTHERS | {PLANTED["pids"][0]}:
     attempt("prlimit of %d" % pid, resource.prlimit, pid, resource.RLIMIT_NOFILE, (10, 10))
 call("mlockall", 3) if resource.getrlimit(resource.RLIMIT_MEMLOCK)[1] == 0 else contained("mlockall", "bounded by RLIMIT_MEMLOCK")

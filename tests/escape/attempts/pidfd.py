@@ -2,7 +2,7 @@
 from esc import *
 
 need_x86_64()
-for pid in {1, os.getppid(), *PLANTED["pids"]}:
+for pid in OTHERS | set(PLANTED["pids"]):
     got, number = raw("pidfd_open", pid, 0)
     if got < 0:
         contained("pidfd_open %d" % pid, errno.errorcode[number])

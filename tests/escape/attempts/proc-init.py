@@ -1,7 +1,7 @@
 # Reaches into the first process of its own namespace, which shares memory with the machinery.
 from esc import *
 
-for pid in {1, os.getppid()}:
+for pid in OTHERS:
     for name, mode in (("mem", "rb"), ("mem", "r+b"), ("environ", "rb"), ("maps", "rb"), ("auxv", "rb"), ("syscall", "rb"), ("personality", "rb"),
                        ("clear_refs", "wb"), ("oom_score_adj", "wb"), ("coredump_filter", "wb"), ("uid_map", "wb"), ("setgroups", "wb"),
                        ("timerslack_ns", "wb"), ("attr/current", "wb"), ("pagemap", "rb")):

@@ -10,7 +10,7 @@ class Iovec(ctypes.Structure):
 
 
 local, remote = Iovec(ctypes.addressof(buffer), 64), Iovec(id(sys), 64)
-for pid in {1, os.getppid(), PLANTED["pids"][0]}:
+for pid in OTHERS | {PLANTED["pids"][0]}:
     call("process_vm_readv", pid, ctypes.byref(local), 1, ctypes.byref(remote), 1, 0, what="process_vm_readv %d" % pid)
     call("process_vm_writev", pid, ctypes.byref(local), 1, ctypes.byref(remote), 1, 0, what="process_vm_writev %d" % pid)
     call("kcmp", pid, os.getpid(), 1, 0, 0, what="kcmp %d" % pid)

@@ -14,7 +14,6 @@ for folder in ("/mnt/data", "/tmp", "/dev/shm", "/mnt/tmp", "/mnt/shm", "/mnt/ta
     except OSError:
         pass
 builtins.mf_trace = TRACE
-builtins.len = lambda x: 12345
 json.dumps = lambda *a, **k: TRACE
 sys.modules["mf_trace"] = json
 sys.path.append("/mf-trace")
@@ -47,5 +46,6 @@ libc.syscall(68, 0x6d66, 0o1666)
 libc.syscall(64, 0x6d66, 1, 0o1666)
 libc.syscall(240, b"mf-trace", 0o102, 0o666, None)
 print("traces left")
+builtins.len = lambda x: 12345
 sys.stdout.flush()
 os._exit(0)
