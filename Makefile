@@ -27,7 +27,8 @@ runtime: setup
 	@scripts/setup-runtime --out $(BUILD)/runtime --quiet
 
 $(BUILD)/build.ninja:
-	@meson setup $(BUILD) --libdir=lib
+	@mkdir -p $(BUILD)
+	@meson setup $(BUILD) --libdir=lib >$(BUILD)/configure.log 2>&1 || { cat $(BUILD)/configure.log; exit 1; }
 
 build: setup | $(BUILD)/build.ninja
 	@ninja -C $(BUILD) --quiet
