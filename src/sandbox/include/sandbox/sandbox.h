@@ -163,7 +163,7 @@ void mf_sandbox_result_deny(struct mf_sandbox_result *r, struct mf_str text);
 /* The JSON that `mayfly run --json` prints and the task API returns: taskId, status, reason, exitCode, signal, stdout,
  * stderr, truncated{stdout,stderr}, artifacts[{path,sizeBytes,sha256,mimeType}], rejectedArtifacts[{path,reason}],
  * denied[], usage{durationMs,cpuMs,memoryMb}, receipt{…}. status is projected for the task API: a reached limit is
- * "failed" with its reason. exitCode and signal are null when there is none. */
+ * "failed" with its reason. exitCode and signal are null when there is none, memoryMb (MiB) when it is not known. */
 void mf_sandbox_result_write_json(const struct mf_sandbox_result *r, const char *task_id, struct mf_json_writer *w);
 void mf_receipt_write_json(const struct mf_receipt *r, struct mf_json_writer *w);
 /* code and input digests, limits: the part of a receipt that every provider fills alike */
@@ -189,8 +189,11 @@ void mf_output_take(struct mf_output *o, struct mf_buf *ret);
 
 /* Walks the directory `dirfd` after every process of the run is dead and fills artifacts and rejected of `r`.
  * Regular files only, found with openat2(RESOLVE_BENEATH|NO_SYMLINKS|NO_MAGICLINKS|NO_XDEV); bounded in count, depth
- * (16), entries visited (65,536), bytes (limits) and time (5 s). Inputs that are byte for byte unchanged are left out; a hard
- * link counts once per name. Sorted by path. Files named __pycache__/ and *.pyc are skipped silently. */
+ * (16 parts), entries visited (65,536), bytes (limits) and time (5 s). Inputs that are byte for byte unchanged are left
+ * out; a hard link counts once per name. Sorted by path. Folders named __pycache__ and *.pyc files are skipped silently.
+ * At most MF_REJECTED_MAX refusals are listed, then one entry "… and N more"; what a bound left unseen is said of ".".
+ * Modes that deny reading to their owner are changed on the way. MF_E_SYS: the directory itself cannot be read, or not to
+ * its end; what was found is in `r` all the same. Blocks for up to 5 s. Thread: any. */
 MF_MUST_USE enum mf_code mf_artifacts_collect(int dirfd, const struct mf_sandbox_limits *limits,
                                               const struct mf_sandbox_file *inputs, unsigned input_n,
                                               struct mf_sandbox_result *r, struct mf_err *err);
