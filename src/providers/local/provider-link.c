@@ -175,8 +175,11 @@ static void word_fatal(const struct mf_zyg_fatal *f, struct mf_err *ret)
   int sys = f->error > 0 ? f->error : 0;
   mf_local_remedy(step, sys, remedy, sizeof(remedy));
   struct mf_err err = { 0 };
-  const char *colon = text[0] ? ": " : "";
-  (void)mf_fail(&err, MF_E_UNAVAILABLE, sys, "cannot build the sandbox: %s%s%.200s", step, colon, text);
+  /* The text of a failed system call says its step and its errno already. */
+  if (text[0] && strncmp(text, step, strlen(step)) == 0)
+    (void)mf_fail(&err, MF_E_UNAVAILABLE, 0, "cannot build the sandbox: %.200s", text);
+  else
+    (void)mf_fail(&err, MF_E_UNAVAILABLE, sys, "cannot build the sandbox: %s%s%.200s", step, text[0] ? ": " : "", text);
   *ret = err;
   if (remedy[0]) {
     (void)mf_fail(ret, MF_E_UNAVAILABLE, 0, "%s; %s", err.msg, remedy);
