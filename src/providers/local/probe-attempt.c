@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/landlock.h>
 #include <linux/openat2.h>
@@ -20,6 +21,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -215,6 +217,45 @@ static void try_nnp(struct mf_attempt *a)
     snprintf(a->note, sizeof(a->note), "set");
 }
 
+/* Inside a user namespace, where we have them all. */
+static void try_caps(struct mf_attempt *a)
+{
+  for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++) {
+    if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) != 0) {
+      fail_at(a, "drop capabilities", errno);
+      return;
+    }
+  }
+  struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+  struct __user_cap_data_struct none[2] = { { 0 } }, now[2] = { { ~0u, ~0u, ~0u }, { ~0u, ~0u, ~0u } };
+  if (syscall(SYS_capset, &head, none) != 0 || syscall(SYS_capget, &head, now) != 0)
+    fail_at(a, "drop capabilities", errno);
+  else if (now[0].permitted || now[1].permitted || now[0].effective || now[1].effective)
+    fail_at(a, "drop capabilities", 0);
+  else
+    snprintf(a->note, sizeof(a->note), "all dropped");
+}
+
+static void try_rlimit(struct mf_attempt *a)
+{
+  static const struct {
+    int what;
+    rlim_t value;
+  } rows[] = { { RLIMIT_CORE, 0 }, { RLIMIT_NOFILE, 64 }, { RLIMIT_NPROC, 16 }, { RLIMIT_FSIZE, 1 << 20 } };
+  for (size_t i = 0; i < MF_ARRAY_N(rows); i++) {
+    struct rlimit set = { rows[i].value, rows[i].value }, now;
+    if (setrlimit((__rlimit_resource_t)rows[i].what, &set) != 0 || getrlimit((__rlimit_resource_t)rows[i].what, &now) != 0) {
+      fail_at(a, "rlimits", errno);
+      return;
+    }
+    if (now.rlim_max != rows[i].value) {
+      fail_at(a, "rlimits", 0);
+      return;
+    }
+  }
+  snprintf(a->note, sizeof(a->note), "lowered");
+}
+
 static void try_seccomp(struct mf_attempt *a)
 {
   struct sock_filter code[] = {
@@ -340,6 +381,8 @@ static const struct attempt_row attempt_rows[MF_ATTEMPT_N] = {
   [MF_ATTEMPT_PROC] = { CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS, "unshare pid", try_proc },
   [MF_ATTEMPT_PIVOT] = { CLONE_NEWUSER | CLONE_NEWNS, "unshare mount", try_pivot },
   [MF_ATTEMPT_NNP] = { 0, "fork", try_nnp },
+  [MF_ATTEMPT_CAPS] = { CLONE_NEWUSER, "unshare user", try_caps },
+  [MF_ATTEMPT_RLIMIT] = { 0, "fork", try_rlimit },
   [MF_ATTEMPT_SECCOMP] = { 0, "fork", try_seccomp },
   [MF_ATTEMPT_LANDLOCK] = { 0, "fork", try_landlock },
   [MF_ATTEMPT_PIDFD] = { 0, "fork", try_pidfd },

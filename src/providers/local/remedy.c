@@ -87,6 +87,7 @@ enum family {
   FAMILY_RUNTIME,
   FAMILY_SYSCALL, /* one system call of a newer kernel */
   FAMILY_PAGES,
+  FAMILY_LIMITS,
 };
 
 struct step_row {
@@ -104,6 +105,7 @@ static const struct step_row step_rows[] = {
   { "unshare net", FAMILY_NAMESPACE, MF_LAYER_NET, "user.max_net_namespaces", "CONFIG_NET_NS=y" },
   { "unshare ipc", FAMILY_NAMESPACE, MF_LAYER_IPC, "user.max_ipc_namespaces", "CONFIG_IPC_NS=y" },
   { "unshare uts", FAMILY_NAMESPACE, MF_LAYER_UTS, "user.max_uts_namespaces", "CONFIG_UTS_NS=y" },
+  { "unshare", FAMILY_NAMESPACE, MF_LAYER_USER, "user.max_user_namespaces", "CONFIG_NAMESPACES=y" },
   { "clone", FAMILY_NAMESPACE, MF_LAYER_USER, "user.max_user_namespaces", "Linux 5.3 and CONFIG_USER_NS=y" },
   { "map user", FAMILY_MOUNT, 0, NULL, "CONFIG_USER_NS=y" },
   { "mount proc", FAMILY_PROC, 0, NULL, "CONFIG_PROC_FS=y" },
@@ -120,6 +122,8 @@ static const struct step_row step_rows[] = {
   { "runtime", FAMILY_RUNTIME, 0, NULL, NULL },
   { "font", FAMILY_RUNTIME, 0, NULL, NULL },
   { "no_new_privs", FAMILY_SYSCALL, 0, NULL, "Linux 3.5" },
+  { "drop capabilities", FAMILY_SYSCALL, 0, NULL, "prctl(2) and capset(2) for a process that gives up its rights" },
+  { "rlimits", FAMILY_LIMITS, 0, NULL, NULL },
   { "memfd", FAMILY_SYSCALL, 0, NULL, "Linux 3.17" },
   { "pidfd", FAMILY_SYSCALL, 0, NULL, "Linux 5.3" },
   { "openat2", FAMILY_SYSCALL, 0, NULL, "Linux 5.6" },
@@ -214,8 +218,8 @@ static void say_landlock(const struct mf_machine *m, int sys, char *ret, size_t 
   } else if (filter_may_be_it(m, sys)) {
     say_container(m, ret, n);
   } else {
-    snprintf(ret, n, "this kernel (%s) has no Landlock: run Linux 5.13 or newer with CONFIG_SECURITY_LANDLOCK=y and landlock "
-                     "in CONFIG_LSM", m->kernel);
+    snprintf(ret, n, "Landlock needs Linux 5.13 or newer with CONFIG_SECURITY_LANDLOCK=y and landlock in CONFIG_LSM (this "
+                     "kernel is %s)", m->kernel);
   }
 }
 
@@ -282,12 +286,16 @@ void mf_machine_remedy(const struct mf_machine *m, const char *step, int sys, ch
   case FAMILY_PAGES:
     say_pages(m, ret, n);
     break;
+  case FAMILY_LIMITS:
+    snprintf(ret, n, "this process has too low hard limits of its own: see 'ulimit -Ha' and raise them, in a unit with "
+                     "LimitNOFILE= and LimitNPROC=");
+    break;
   case FAMILY_SECCOMP:
   case FAMILY_SYSCALL:
     if (filter_may_be_it(m, sys))
       say_container(m, ret, n);
     else
-      snprintf(ret, n, "this kernel (%s) is too old or cut down: it needs %s", m->kernel, row->feature);
+      snprintf(ret, n, "it needs %s (this kernel is %s)", row->feature, m->kernel);
     break;
   }
 }

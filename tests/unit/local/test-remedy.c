@@ -334,6 +334,10 @@ static void any_step_has_words(void **state)
   assert_says(remedy(&m, "a step that nobody knows", EPERM), "mayfly doctor");
   assert_says(remedy(&m, "", 0), "mayfly doctor");
   assert_says(remedy(&m, "unshare user", EPERM), "unshare -Ur true");
+  assert_says(remedy(&m, "unshare", EPERM), "unshare -Ur true");
+  assert_says(remedy(&m, "drop capabilities", EPERM), "capset(2)");
+  assert_says(remedy(&m, "rlimits", EPERM), "LimitNPROC=");
+  assert_says(remedy(&m, "no_new_privs", EINVAL), "Linux 3.5");
 }
 
 int main(void)
