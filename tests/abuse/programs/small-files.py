@@ -1,6 +1,6 @@
 # 100,000 small files; what does not fit the limits is refused, in bounded time.
 # expect: {"status": "succeeded", "stdout": "made\n", "artifactsOther": true, "rejected": {}, "limits": {"wallMs": 60000}}
-# options: ["--disk-inodes", "200000"]
+# options: ["--disk-inodes", "200000", "--disk-bytes", "1073741824"]
 import os
 
 for n in range(100_000):
