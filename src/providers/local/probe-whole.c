@@ -45,7 +45,7 @@ static void close_later(struct whole *w)
 static void fail(struct whole *w, const char *note)
 {
   w->out->ok = false;
-  snprintf(w->out->note, sizeof(w->out->note), "%s", note);
+  snprintf(w->out->note, sizeof(w->out->note), "%.*s", (int)sizeof(w->out->note) - 1, note);
   close_later(w);
 }
 
