@@ -70,11 +70,12 @@ static enum mf_code open_top(struct delivery *d, struct mf_err *err)
       continue;
     char kept = path[i];
     path[i] = 0;
-    if (mkdir(path, 0777) == 0) {
+    int sys = mkdir(path, 0777) == 0 ? 0 : errno;
+    if (sys == 0) {
       if (d->made_top_n < MF_ARRAY_N(d->made_top))
         d->made_top[d->made_top_n++] = mf_xstrdup(path);
-    } else if (errno != EEXIST && access(path, F_OK) < 0) { /* a read-only parent that exists says EROFS or EACCES */
-      return mf_fail(err, MF_E_SYS, errno, "make directory %s", path);
+    } else if (sys != EEXIST && access(path, F_OK) < 0) { /* one that exists may say EROFS or EACCES as well */
+      return mf_fail(err, MF_E_SYS, sys, "make directory %s", path);
     }
     path[i] = kept;
   }
@@ -131,7 +132,7 @@ static enum mf_code open_parent(struct delivery *d, const char *path, bool make,
   return MF_OK;
 }
 
-static enum mf_code copy_content(int from, uint64_t size, int to, struct mf_err *err)
+static enum mf_code copy_content(int from, uint64_t size, int to, const char *shown, struct mf_err *err)
 {
   mf_auto_free char *chunk = mf_xmalloc(65536);
   for (uint64_t done = 0; done < size;) {
@@ -139,10 +140,11 @@ static enum mf_code copy_content(int from, uint64_t size, int to, struct mf_err 
     if (n < 0 && errno == EINTR)
       continue;
     if (n <= 0)
-      return mf_fail(err, MF_E_INTERNAL, n < 0 ? errno : 0, "artifact is shorter than its size");
-    enum mf_code code = mf_write_all(to, chunk, (size_t)n, err);
+      return mf_fail(err, MF_E_INTERNAL, n < 0 ? errno : 0, "write %s: it is shorter than its size", shown);
+    struct mf_err why = { 0 };
+    enum mf_code code = mf_write_all(to, chunk, (size_t)n, &why);
     if (code != MF_OK)
-      return code;
+      return mf_fail(err, code, why.sys, "write %s", shown);
     done += (uint64_t)n;
   }
   return MF_OK;
@@ -170,9 +172,10 @@ static enum mf_code stage(struct delivery *d, struct mf_artifact *a, struct stag
   if (s->fd < 0)
     return mf_fail(err, MF_E_SYS, errno, "write %s/%s", d->dir, a->path);
 
-  code = copy_content(a->fd, a->size_bytes, s->fd, err);
+  mf_auto_free char *shown = mf_xasprintf("%s/%s", d->dir, a->path);
+  code = copy_content(a->fd, a->size_bytes, s->fd, shown, err);
   mf_close_ptr(&a->fd);
-  return code == MF_OK ? code : mf_wrap(err, code, "write %s/%s", d->dir, a->path);
+  return code;
 }
 
 static enum mf_code publish(struct delivery *d, const struct mf_artifact *a, struct staged *s, struct mf_err *err)

@@ -459,9 +459,9 @@ static int run_spec(const struct run_args *a, const struct mf_sandbox_spec *spec
     status = 128 + SIGPIPE;
   else if (s.broken_sys)
     mf_say("standard output: %s", strerror(s.broken_sys));
-  else if (s.result)
+  else if (s.result && !(s.signal && !mf_console_is_drained(s.console)))
     status = conclude(&s);
-  else if (s.signal)
+  else if (s.signal) /* before there was a result, or before its output found a reader */
     status = 128 + s.signal;
   else if (s.failed)
     mf_say("%s%s", s.err.msg, s.err.code == MF_E_UNAVAILABLE ? " (see 'mayfly doctor')" : "");
