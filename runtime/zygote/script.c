@@ -20,12 +20,22 @@ static void new_thread_state(void)
     return;
   }
   /* Up to 3.11 PyGILState_Ensure goes by the first thread state of a thread, and a swap does not change that: a C callback
-   * would wait for ever. So the old one has to go before the new one is made. */
-  PyThreadState *old = PyThreadState_Get();
+   * would wait for ever. So the old one has to go before the new one is made. A third keeps the interpreter's list filled
+   * meanwhile: a new first one would be built in the place of the very first, which 3.11 refuses to use twice. */
+  PyThreadState *old = PyThreadState_Get(), *keeper = PyThreadState_New(interp);
   PyThreadState_Clear(old);
   PyEval_ReleaseThread(old);
   PyThreadState_Delete(old);
   PyEval_AcquireThread(PyThreadState_New(interp));
+  PyThreadState_Clear(keeper);
+  PyThreadState_Delete(keeper);
+  /* threading waits at the end for a lock that went with the old state. */
+  PyObject *threading = PyDict_GetItemString(PyImport_GetModuleDict(), "threading"); /* borrowed */
+  PyObject *thread = threading ? PyObject_GetAttrString(threading, "_main_thread") : NULL;
+  PyObject *done = thread ? PyObject_CallMethod(thread, "_set_tstate_lock", NULL) : NULL;
+  Py_XDECREF(done);
+  Py_XDECREF(thread);
+  PyErr_Clear();
 }
 
 static void set_argv(const struct zyg_job *job)
