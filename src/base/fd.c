@@ -178,7 +178,10 @@ enum mf_code mf_recv_msg(int sock, void *p, size_t max, size_t *ret_n, int fds[M
   union fd_control control;
   memset(&control, 0, sizeof(control));
   struct msghdr msg = {
-    .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes),
+    .msg_iov = &iov,
+    .msg_iovlen = 1,
+    .msg_control = control.bytes,
+    .msg_controllen = sizeof(control.bytes),
   };
   ssize_t n;
   do

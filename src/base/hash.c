@@ -41,11 +41,12 @@ void mf_sha256_finish(struct mf_sha256 *h, char ret_hex[MF_SHA256_HEX_N])
   unsigned n = 0;
   must(EVP_DigestFinal_ex(h->ctx, sum, &n));
   assert(n * 2 + 1 == MF_SHA256_HEX_N);
+  char *at = ret_hex;
   for (unsigned i = 0; i < n; i++) {
-    ret_hex[2 * i] = hex[sum[i] >> 4];
-    ret_hex[2 * i + 1] = hex[sum[i] & 15];
+    *at++ = hex[sum[i] >> 4];
+    *at++ = hex[sum[i] & 15];
   }
-  ret_hex[2 * n] = 0;
+  *at = 0;
   EVP_MD_CTX_free(h->ctx);
   free(h);
 }

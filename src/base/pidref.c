@@ -37,7 +37,7 @@ enum mf_code mf_pidref_from_fd(struct mf_pidref *ret, int pidfd, struct mf_err *
   snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
   mf_auto_free char *text = NULL;
   size_t n = 0;
-  enum mf_code code = mf_read_file(AT_FDCWD, path, 64 * 1024, &text, &n, err);
+  enum mf_code code = mf_read_file(AT_FDCWD, path, 65536, &text, &n, err);
   if (code)
     return mf_wrap(err, code, "pidfd %d", fd);
 

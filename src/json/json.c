@@ -306,16 +306,18 @@ bool mf_json_f64(const struct mf_json_val *v, double *ret)
     return false;
   /* yyjson's reader rounds correctly and, unlike strtod, knows no locale. It wants a NUL at the end. */
   struct mf_str text = mf_json_num_text(v);
-  mf_auto_free char *z = malloc(text.len + 1);
+  char *z = malloc(text.len + 1);
   if (!z)
     return false;
   memcpy(z, text.ptr, text.len);
   z[text.len] = 0;
   yyjson_val num = { 0 };
-  if (!yyjson_read_number(z, &num, YYJSON_READ_NOFLAG, NULL, NULL))
-    return false; /* too large for a double */
-  *ret = yyjson_get_num(&num);
-  return true;
+  /* It fails for what is too large for a double. */
+  bool ok = yyjson_read_number(z, &num, YYJSON_READ_NOFLAG, NULL, NULL);
+  free(z);
+  if (ok)
+    *ret = yyjson_get_num(&num);
+  return ok;
 }
 
 /* ---- iteration ---- */

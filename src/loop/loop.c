@@ -98,7 +98,7 @@ enum mf_code mf_loop_new(struct mf_loop **ret, struct mf_err *err)
   /* Deadlines are compared with mf_now_ns, so libevent must read the same clock and must not work with the time it
    * read at the start of the turn. */
   int failed = event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_PRECISE_TIMER |
-                                               EVENT_BASE_FLAG_NO_CACHE_TIME | EVENT_BASE_FLAG_IGNORE_ENV);
+                                                 EVENT_BASE_FLAG_NO_CACHE_TIME | EVENT_BASE_FLAG_IGNORE_ENV);
   struct event_base *base = failed ? NULL : event_base_new_with_config(config);
   event_config_free(config);
   if (!base)

@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 #define CHECK(what)                                                                                                    \
   do {                                                                                                                 \
     if (!(what)) {                                                                                                     \
-      fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #what);                                              \
+      fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #what);                                               \
       abort();                                                                                                         \
     }                                                                                                                  \
   } while (0)

@@ -300,7 +300,10 @@ static void too_many_descriptors_leak_nothing(void **state)
   } control = { { 0 } };
   struct iovec iov = { &(char){ 'x' }, 1 };
   struct msghdr msg = {
-    .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes),
+    .msg_iov = &iov,
+    .msg_iovlen = 1,
+    .msg_control = control.bytes,
+    .msg_controllen = sizeof(control.bytes),
   };
   struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
   c->cmsg_level = SOL_SOCKET;

@@ -10,8 +10,21 @@
 static void good_names(void **state)
 {
   static const char *const names[] = {
-    "a", "data.csv", "d/e/f.txt", ".hidden", "...", "a..b", "..a", "a.", "with space", "quote'\"\\back", "~", "-rf",
-    "周一/最高气温.png", "1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16", "\xc2\x85",
+    "a",
+    "data.csv",
+    "d/e/f.txt",
+    ".hidden",
+    "...",
+    "a..b",
+    "..a",
+    "a.",
+    "with space",
+    "quote'\"\\back",
+    "~",
+    "-rf",
+    "周一/最高气温.png",
+    "1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16",
+    "\xc2\x85",
   };
   for (size_t i = 0; i < MF_ARRAY_N(names); i++) {
     struct mf_err err = { 0 };
@@ -71,14 +84,18 @@ static void escapes(void **state)
     { MF_STR("plain ☕"), 100, "plain ☕" },
     { MF_STR("a'b\"c\\d"), 100, "a\\x27b\\x22c\\x5cd" },
     { MF_STR("\0\x1b\x7f"), 100, "\\x00\\x1b\\x7f" },
-    { MF_STR("\xc2\x9b" "1m"), 100, "\\xc2\\x9b1m" }, /* the one-character form of ESC [ */
+    { MF_STR("\xc2\x9b"
+             "1m"),
+      100, "\\xc2\\x9b1m" }, /* the one-character form of ESC [ */
     { MF_STR("\xc2\xa0"), 100, "\xc2\xa0" },
     { MF_STR("\xe2\x98"), 100, "\\xe2\\x98" },
     { MF_STR("abc"), 4, "abc" },
     { MF_STR("abcd"), 4, "…" },
     { MF_STR("abcde"), 5, "a…" },
     { MF_STR("abcdefgh"), 7, "abc…" },
-    { MF_STR("a\xff" "bcdef"), 8, "a…" },
+    { MF_STR("a\xff"
+             "bcdef"),
+      8, "a…" },
     { MF_STR("☕☕☕"), 9, "☕…" },
     { MF_STR("abc"), 3, "" },
     { MF_STR("abc"), 1, "" },
@@ -119,8 +136,11 @@ static void escaped_text_is_always_valid(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(good_names), cmocka_unit_test(bad_names), cmocka_unit_test(lengths),
-    cmocka_unit_test(escapes),    cmocka_unit_test(escaped_text_is_always_valid),
+    cmocka_unit_test(good_names),
+    cmocka_unit_test(bad_names),
+    cmocka_unit_test(lengths),
+    cmocka_unit_test(escapes),
+    cmocka_unit_test(escaped_text_is_always_valid),
   };
   return cmocka_run_group_tests_name("base/path", tests, NULL, NULL);
 }

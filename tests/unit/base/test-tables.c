@@ -52,7 +52,7 @@ static void names_are_stable(void **state)
 static void a_code_from_elsewhere_is_unknown(void **state)
 {
   assert_string_equal(mf_code_name(MF_CODE_N), "unknown");
-  assert_string_equal(mf_code_name((enum mf_code)-1), "unknown");
+  assert_string_equal(mf_code_name((enum mf_code) - 1), "unknown");
 }
 
 int main(void)

@@ -14,8 +14,14 @@ static const struct {
   const char *out; /* NULL: the same */
   size_t out_n;
 } rows[] = {
-#define SAME(s) { MF_STR(s), NULL, 0 }
-#define FIX(s, t) { MF_STR(s), t, sizeof(t) - 1 }
+#define SAME(s)                                                                                                        \
+  {                                                                                                                    \
+    MF_STR(s), NULL, 0                                                                                                 \
+  }
+#define FIX(s, t)                                                                                                      \
+  {                                                                                                                    \
+    MF_STR(s), t, sizeof(t) - 1                                                                                        \
+  }
   SAME(""),
   SAME("plain ASCII of more than eight bytes"),
   SAME("a\0b"),
@@ -25,28 +31,40 @@ static const struct {
   SAME("☕ 周一 −3℃ 𝄞"),
   FIX("\x80", R),
   FIX("\xbf\x80", R R),
-  FIX("a\xff" "b", "a" R "b"),
-  FIX("\xc0\xaf", R R),                      /* overlong '/' */
+  FIX("a\xff"
+      "b",
+      "a" R "b"),
+  FIX("\xc0\xaf", R R), /* overlong '/' */
   FIX("\xc1\xbf", R R),
-  FIX("\xe0\x80\xaf", R R R),                /* overlong '/' */
+  FIX("\xe0\x80\xaf", R R R), /* overlong '/' */
   FIX("\xe0\x9f\xbf", R R R),
   FIX("\xf0\x80\x80\xaf", R R R R),
   FIX("\xf0\x8f\xbf\xbf", R R R R),
-  FIX("\xed\xa0\x80", R R R),                /* a surrogate */
+  FIX("\xed\xa0\x80", R R R), /* a surrogate */
   FIX("\xed\xbf\xbf", R R R),
-  FIX("\xf4\x90\x80\x80", R R R R),          /* above U+10FFFF */
+  FIX("\xf4\x90\x80\x80", R R R R), /* above U+10FFFF */
   FIX("\xf5\x80\x80\x80", R R R R),
   FIX("\xfe\xff", R R),
-  FIX("\xc3", R),                            /* cut at the end */
+  FIX("\xc3", R), /* cut at the end */
   FIX("\xe2\x98", R),
   FIX("\xf0\x9d\x84", R),
-  FIX("\xe2\x98" "x", R "x"),                /* cut in the middle: one mark for the maximal part */
-  FIX("\xf0\x9d\x84" "\xe2\x98\x95", R "☕"),
-  FIX("\xf0\x9d" "\xf0\x9d\x84\x9e", R "𝄞"),
+  FIX("\xe2\x98"
+      "x",
+      R "x"), /* cut in the middle: one mark for the maximal part */
+  FIX("\xf0\x9d\x84"
+      "\xe2\x98\x95",
+      R "☕"),
+  FIX("\xf0\x9d"
+      "\xf0\x9d\x84\x9e",
+      R "𝄞"),
   FIX("\xe2\xe2\x98\x95", R "☕"),
   FIX("\xc3\xc3\xa9", R "é"),
-  FIX("\xe0\xa0" "\xe0\xa0\x80", R "\xe0\xa0\x80"),
-  FIX("12345678\x80" "12345678", "12345678" R "12345678"),
+  FIX("\xe0\xa0"
+      "\xe0\xa0\x80",
+      R "\xe0\xa0\x80"),
+  FIX("12345678\x80"
+      "12345678",
+      "12345678" R "12345678"),
   FIX("1234567\xc3", "1234567" R),
   FIX("\xf0\x80\xe2\x98", R R R),
 };

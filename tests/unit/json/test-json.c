@@ -28,8 +28,8 @@ static void assert_str(struct mf_str s, const char *want)
 static void types_and_values(void **state)
 {
   mf_auto_json struct mf_json *doc =
-    parse(" {\"n\":null, \"t\":true, \"f\":false, \"i\":-12, \"s\":\"x\\u00e9\\ud834\\udd1e\\n\", \"a\":[1,[2],{}], "
-          "\"o\":{\"p\":{\"q\":7}}} \n");
+      parse(" {\"n\":null, \"t\":true, \"f\":false, \"i\":-12, \"s\":\"x\\u00e9\\ud834\\udd1e\\n\", \"a\":[1,[2],{}], "
+            "\"o\":{\"p\":{\"q\":7}}} \n");
   const struct mf_json_val *root = mf_json_root(doc);
   assert_int_equal(mf_json_type_of(root), MF_JSON_OBJ);
   assert_int_equal(mf_json_len(root), 7);
@@ -120,16 +120,65 @@ static void the_text_is_copied(void **state)
 static void refuses_what_rfc_8259_refuses(void **state)
 {
   static const struct mf_str rows[] = {
-    MF_STR("nul"), MF_STR("nullx"), MF_STR("True"), MF_STR("1 2"), MF_STR("{} {}"), MF_STR("[1,]"), MF_STR("[,1]"),
-    MF_STR("[1 2]"), MF_STR("{\"a\":1,}"), MF_STR("{a:1}"), MF_STR("{'a':1}"), MF_STR("{\"a\" 1}"), MF_STR("{\"a\"}"),
-    MF_STR("{1:2}"), MF_STR("// x\n1"), MF_STR("1 /* x */"), MF_STR("NaN"), MF_STR("Infinity"), MF_STR("-Infinity"),
-    MF_STR("+1"), MF_STR("01"), MF_STR("-01"), MF_STR("1."), MF_STR(".5"), MF_STR("1e"), MF_STR("1e+"), MF_STR("-"),
-    MF_STR("0x10"), MF_STR("1_0"), MF_STR("\"a"), MF_STR("\"a\nb\""), MF_STR("\"a\tb\""), MF_STR("\"a\0b\""),
-    MF_STR("\"\\x41\""), MF_STR("\"\\u12\""), MF_STR("\"\\ud834\""), MF_STR("\"\\udd1e\""),
-    MF_STR("\"\\ud834\\u0041\""), MF_STR("\"\xff\""), MF_STR("\"\xc0\xaf\""), MF_STR("\"\xed\xa0\x80\""),
-    MF_STR("\"\xf4\x90\x80\x80\""), MF_STR("\"\xe2\x98\""), MF_STR("\xef\xbb\xbf{}"), MF_STR("[1]\0"), MF_STR("\0"),
-    MF_STR("["), MF_STR("{"), MF_STR("]"), MF_STR("}"), MF_STR("[}"), MF_STR("{]"), MF_STR("[[1]"), MF_STR("\"\\"),
-    MF_STR("{\"a\":"), MF_STR("\\"), MF_STR("\f1"), MF_STR("\xc2\xa0" "1"),
+    MF_STR("nul"),
+    MF_STR("nullx"),
+    MF_STR("True"),
+    MF_STR("1 2"),
+    MF_STR("{} {}"),
+    MF_STR("[1,]"),
+    MF_STR("[,1]"),
+    MF_STR("[1 2]"),
+    MF_STR("{\"a\":1,}"),
+    MF_STR("{a:1}"),
+    MF_STR("{'a':1}"),
+    MF_STR("{\"a\" 1}"),
+    MF_STR("{\"a\"}"),
+    MF_STR("{1:2}"),
+    MF_STR("// x\n1"),
+    MF_STR("1 /* x */"),
+    MF_STR("NaN"),
+    MF_STR("Infinity"),
+    MF_STR("-Infinity"),
+    MF_STR("+1"),
+    MF_STR("01"),
+    MF_STR("-01"),
+    MF_STR("1."),
+    MF_STR(".5"),
+    MF_STR("1e"),
+    MF_STR("1e+"),
+    MF_STR("-"),
+    MF_STR("0x10"),
+    MF_STR("1_0"),
+    MF_STR("\"a"),
+    MF_STR("\"a\nb\""),
+    MF_STR("\"a\tb\""),
+    MF_STR("\"a\0b\""),
+    MF_STR("\"\\x41\""),
+    MF_STR("\"\\u12\""),
+    MF_STR("\"\\ud834\""),
+    MF_STR("\"\\udd1e\""),
+    MF_STR("\"\\ud834\\u0041\""),
+    MF_STR("\"\xff\""),
+    MF_STR("\"\xc0\xaf\""),
+    MF_STR("\"\xed\xa0\x80\""),
+    MF_STR("\"\xf4\x90\x80\x80\""),
+    MF_STR("\"\xe2\x98\""),
+    MF_STR("\xef\xbb\xbf{}"),
+    MF_STR("[1]\0"),
+    MF_STR("\0"),
+    MF_STR("["),
+    MF_STR("{"),
+    MF_STR("]"),
+    MF_STR("}"),
+    MF_STR("[}"),
+    MF_STR("{]"),
+    MF_STR("[[1]"),
+    MF_STR("\"\\"),
+    MF_STR("{\"a\":"),
+    MF_STR("\\"),
+    MF_STR("\f1"),
+    MF_STR("\xc2\xa0"
+           "1"),
   };
   for (size_t i = 0; i < MF_ARRAY_N(rows); i++) {
     struct mf_json *doc = NULL;
@@ -345,8 +394,17 @@ static void iteration_stays_ended(void **state)
 static void numbers_keep_their_form(void **state)
 {
   static const char *const rows[] = {
-    "0", "-0", "1.0", "1.10", "1e2", "1E+2", "1e-0007", "123456789012345678901234567890",
-    "0.1000000000000000055511151231257827", "1e999999", "-1.5E-400",
+    "0",
+    "-0",
+    "1.0",
+    "1.10",
+    "1e2",
+    "1E+2",
+    "1e-0007",
+    "123456789012345678901234567890",
+    "0.1000000000000000055511151231257827",
+    "1e999999",
+    "-1.5E-400",
   };
   for (size_t i = 0; i < MF_ARRAY_N(rows); i++) {
     mf_auto_json struct mf_json *doc = parse(rows[i]);
@@ -400,8 +458,14 @@ static void doubles(void **state)
     const char *text;
     double value;
   } rows[] = {
-    { "0", 0.0 },         { "1", 1.0 },          { "-2.5", -2.5 },   { "0.1", 0.1 },
-    { "1e2", 100.0 },     { "5e-324", 5e-324 },  { "1e-999", 0.0 },  { "1.7976931348623157e308", 1.7976931348623157e308 },
+    { "0", 0.0 },
+    { "1", 1.0 },
+    { "-2.5", -2.5 },
+    { "0.1", 0.1 },
+    { "1e2", 100.0 },
+    { "5e-324", 5e-324 },
+    { "1e-999", 0.0 },
+    { "1.7976931348623157e308", 1.7976931348623157e308 },
     { "18446744073709551616", 18446744073709551616.0 },
     { "9007199254740993", 9007199254740992.0 },
     /* Exactly between two doubles: the even one. */

@@ -42,8 +42,9 @@ static void compact(void **state)
   write_all_kinds(&w);
   assert_int_equal(w.code, MF_OK);
   assert_int_equal(w.depth, 0);
-  assert_string_equal(out.ptr, "{\"s\":\"x\\\"y\",\"z\":null,\"u\":18446744073709551615,\"i\":-9223372036854775808,\"f\":0.1,"
-                               "\"b\":true,\"a\":[null,[],{},false,{\"r\":1}]}");
+  assert_string_equal(out.ptr,
+                      "{\"s\":\"x\\\"y\",\"z\":null,\"u\":18446744073709551615,\"i\":-9223372036854775808,\"f\":0.1,"
+                      "\"b\":true,\"a\":[null,[],{},false,{\"r\":1}]}");
 }
 
 static void pretty(void **state)
@@ -121,8 +122,8 @@ static void doubles(void **state)
     double value;
     const char *text;
   } rows[] = {
-    { 0.1, "0.1" },       { 0.30000000000000004, "0.30000000000000004" },
-    { NAN, "null" },      { INFINITY, "null" },
+    { 0.1, "0.1" },        { 0.30000000000000004, "0.30000000000000004" },
+    { NAN, "null" },       { INFINITY, "null" },
     { -INFINITY, "null" }, { 5e-324, "5e-324" },
   };
   for (size_t i = 0; i < MF_ARRAY_N(rows); i++) {

@@ -25,7 +25,7 @@ enum mf_code {
 
 struct mf_err {
   enum mf_code code;
-  int sys; /* errno at the point of failure, or 0 */
+  int sys;       /* errno at the point of failure, or 0 */
   char msg[400]; /* inline: works after fork and without memory */
 };
 

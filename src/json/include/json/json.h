@@ -36,11 +36,11 @@ enum mf_json_type { MF_JSON_NULL, MF_JSON_BOOL, MF_JSON_NUM, MF_JSON_STR, MF_JSO
 const struct mf_json_val *mf_json_root(const struct mf_json *doc);
 enum mf_json_type mf_json_type_of(const struct mf_json_val *v);
 /* A missing value (NULL) has type NULL, length 0 and no members, so that a path of gets needs one check. */
-size_t mf_json_len(const struct mf_json_val *v); /* members or elements */
+size_t mf_json_len(const struct mf_json_val *v);                                       /* members or elements */
 const struct mf_json_val *mf_json_get(const struct mf_json_val *obj, const char *key); /* NULL when absent; O(n) */
-const struct mf_json_val *mf_json_at(const struct mf_json_val *arr, size_t i); /* NULL past the end; O(i) */
-bool mf_json_bool(const struct mf_json_val *v);       /* v must be a BOOL */
-struct mf_str mf_json_str(const struct mf_json_val *v); /* v must be a STR; may hold NUL */
+const struct mf_json_val *mf_json_at(const struct mf_json_val *arr, size_t i);         /* NULL past the end; O(i) */
+bool mf_json_bool(const struct mf_json_val *v);                                        /* v must be a BOOL */
+struct mf_str mf_json_str(const struct mf_json_val *v);      /* v must be a STR; may hold NUL */
 struct mf_str mf_json_num_text(const struct mf_json_val *v); /* the number as written */
 /* false unless a number that fits; a whole number is one written without fraction and exponent. */
 bool mf_json_u64(const struct mf_json_val *v, uint64_t *ret);
@@ -62,8 +62,8 @@ bool mf_json_next(struct mf_json_iter *it);
 
 struct mf_json_writer {
   struct mf_buf *out; /* borrowed */
-  enum mf_code code;  /* the first failure sticks (MF_E_LIMIT of the buffer; MF_E_INTERNAL: wrong nesting); check once */
-  bool pretty;        /* two-space indentation */
+  enum mf_code code; /* the first failure sticks (MF_E_LIMIT of the buffer; MF_E_INTERNAL: wrong nesting); check once */
+  bool pretty;       /* two-space indentation */
   unsigned depth;
   bool need_comma, after_key;
 };
@@ -81,7 +81,7 @@ void mf_jw_i64(struct mf_json_writer *w, int64_t v);
 void mf_jw_f64(struct mf_json_writer *w, double v); /* shortest text that reads back the same; NaN/inf are null */
 void mf_jw_bool(struct mf_json_writer *w, bool v);
 void mf_jw_null(struct mf_json_writer *w);
-void mf_jw_raw(struct mf_json_writer *w, struct mf_str json); /* already JSON */
+void mf_jw_raw(struct mf_json_writer *w, struct mf_str json);          /* already JSON */
 void mf_jw_val(struct mf_json_writer *w, const struct mf_json_val *v); /* copies a parsed value, numbers as written */
 
 /* "key": value in one call */
