@@ -40,7 +40,7 @@ struct folder {
 
 struct collector {
   const struct mf_sandbox_limits *limits;
-  const struct mf_sandbox_file **inputs; /* sorted by name */
+  struct mf_sandbox_file *inputs; /* sorted by name */
   unsigned input_n;
   struct mf_sandbox_result *result;
   struct beneath beneath;
@@ -50,9 +50,9 @@ struct collector {
   size_t path_len;
   char *chunk;
   uint64_t deadline_ns;
-  uint64_t bytes;      /* of all artifacts so far */
+  uint64_t bytes; /* of all artifacts so far */
   unsigned visited;
-  uint64_t rejected;   /* listed or not */
+  uint64_t rejected; /* listed or not */
   bool entries_spent, time_spent;
 };
 
@@ -167,8 +167,8 @@ static int compare_str(struct mf_str a, struct mf_str b)
 
 static int compare_inputs(const void *a, const void *b)
 {
-  const struct mf_sandbox_file *const *x = a, *const *y = b;
-  return compare_str((*x)->name, (*y)->name);
+  const struct mf_sandbox_file *x = a, *y = b;
+  return compare_str(x->name, y->name);
 }
 
 static const struct mf_sandbox_file *find_input(const struct collector *c)
@@ -176,9 +176,7 @@ static const struct mf_sandbox_file *find_input(const struct collector *c)
   if (c->input_n == 0)
     return NULL;
   const struct mf_sandbox_file key = { .name = { c->path, c->path_len } };
-  const struct mf_sandbox_file *key_ptr = &key;
-  const struct mf_sandbox_file **hit = bsearch(&key_ptr, c->inputs, c->input_n, sizeof(*c->inputs), compare_inputs);
-  return hit != NULL ? *hit : NULL;
+  return bsearch(&key, c->inputs, c->input_n, sizeof(*c->inputs), compare_inputs);
 }
 
 /* ---- one regular file ---- */
@@ -412,8 +410,7 @@ static void sort_inputs(struct collector *c, const struct mf_sandbox_file *input
     return;
   c->inputs = mf_xcalloc(input_n, sizeof(*c->inputs));
   c->input_n = input_n;
-  for (unsigned i = 0; i < input_n; i++)
-    c->inputs[i] = &inputs[i];
+  memcpy(c->inputs, inputs, input_n * sizeof(*c->inputs));
   qsort(c->inputs, input_n, sizeof(*c->inputs), compare_inputs);
 }
 

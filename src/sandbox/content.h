@@ -9,7 +9,7 @@ enum content_outcome {
   CONTENT_DIFFERENT, /* content_compare: not these bytes */
   CONTENT_TOO_BIG,   /* more bytes came than allowed */
   CONTENT_TIMEOUT,
-  CONTENT_FAILED,    /* a system call failed: errno */
+  CONTENT_FAILED, /* a system call failed: errno */
 };
 
 #define CONTENT_CHUNK_N 65536u

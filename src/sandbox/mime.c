@@ -55,9 +55,14 @@ static struct mf_str skip_bytes(struct mf_str s, size_t n)
   return (struct mf_str){ s.ptr + n, s.len - n };
 }
 
+static bool is_space(char c)
+{
+  return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
 static struct mf_str skip_space(struct mf_str s)
 {
-  while (s.len > 0 && (s.ptr[0] == ' ' || (s.ptr[0] >= '\t' && s.ptr[0] <= '\r')))
+  while (s.len > 0 && is_space(s.ptr[0]))
     s = skip_bytes(s, 1);
   return s;
 }
@@ -107,7 +112,7 @@ static struct mf_str skip_prolog(struct mf_str s)
 
 static bool is_tag_end(struct mf_str s, size_t at)
 {
-  return s.len <= at || memchr(">/ \t\n\v\f\r", s.ptr[at], 8) != NULL;
+  return s.len <= at || s.ptr[at] == '>' || s.ptr[at] == '/' || is_space(s.ptr[at]);
 }
 
 static const char *sniff_text(struct mf_str name, struct mf_str head)

@@ -13,7 +13,7 @@
 
 /* Raw bytes repaired at a time. Each byte becomes at most one U+FFFD (3 bytes), as does each byte held back before. */
 #define PIECE_N 4096u
-#define SCRATCH_MAX (3u * (PIECE_N + 4u))
+#define SCRATCH_MAX (3ul * (PIECE_N + 4u))
 
 struct mf_output {
   struct mf_utf8_repair repair;

@@ -139,7 +139,7 @@ void mf_sandbox_result_deny(struct mf_sandbox_result *r, struct mf_str text)
   /* Enough raw bytes to fill the hint, and one to know that there was more. */
   text.len = MF_MIN(text.len, (size_t)MF_DENIED_TEXT_MAX + 1);
   mf_auto_buf struct mf_buf repaired;
-  mf_buf_init(&repaired, 3 * (MF_DENIED_TEXT_MAX + 4));
+  mf_buf_init(&repaired, 3ul * (MF_DENIED_TEXT_MAX + 4));
   struct mf_utf8_repair repair = { .held_n = 0 };
   if (mf_utf8_repair_feed(&repair, text, &repaired) != MF_OK || mf_utf8_repair_finish(&repair, &repaired) != MF_OK)
     return;
@@ -208,13 +208,14 @@ void mf_sandbox_result_write_json(const struct mf_sandbox_result *r, const char 
     mf_jw_strz(w, r->denied[i]);
   mf_jw_arr_end(w);
 
+  uint64_t tenths = r->memory_peak_bytes / 1024 * 10 / 1024;
   mf_jw_key(w, "usage");
   mf_jw_obj(w);
   mf_jw_ku64(w, "durationMs", r->duration_ms);
   mf_jw_ku64(w, "cpuMs", r->cpu_ms);
   mf_jw_key(w, "memoryMb");
   if (r->memory_peak_bytes != 0)
-    mf_jw_f64(w, (double)(r->memory_peak_bytes / 1024 * 10 / 1024) / 10); /* MiB, one decimal */
+    mf_jw_f64(w, (double)tenths / 10); /* MiB, one decimal */
   else
     mf_jw_null(w);
   mf_jw_obj_end(w);

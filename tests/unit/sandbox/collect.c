@@ -12,12 +12,12 @@
 #include "base/path.h"
 #include "base/utf8.h"
 
-#define CHECK(condition)                                                                                                \
-  do {                                                                                                                  \
-    if (!(condition)) {                                                                                                 \
-      fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition);                                         \
-      abort();                                                                                                          \
-    }                                                                                                                   \
+#define CHECK(condition)                                                                                               \
+  do {                                                                                                                 \
+    if (!(condition)) {                                                                                                \
+      fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition);                                        \
+      abort();                                                                                                         \
+    }                                                                                                                  \
   } while (0)
 
 static void check_artifact(const struct mf_artifact *a)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -299,6 +300,32 @@ static void test_foreign_file(void **state)
   run_in_child(foreign_file);
 }
 
+/* Without descriptors each file is refused with the reason, and the call still ends well. */
+static void test_no_descriptors(void **state)
+{
+  struct tree t;
+  tree_make(&t);
+  char name[16];
+  for (int i = 0; i < 10; i++) {
+    snprintf(name, sizeof(name), "f%d", i);
+    tree_text(&t, name, "x");
+  }
+  struct rlimit old, few;
+  assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+  few = old;
+  int lowest = dup(t.fd); /* every number below is taken */
+  close(lowest);
+  few.rlim_cur = (rlim_t)lowest + 6; /* the folder, two or three at work, and so three artifacts */
+  assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+  struct mf_sandbox_result *r = collect_tree(&t, NULL, NULL, 0);
+  assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+  assert_in_range(r->artifact_n, 1, 5);
+  assert_int_equal(r->artifact_n + r->rejected_n, 10);
+  assert_string_equal(find_reason(r, "f9"), "cannot be read (Too many open files)");
+  mf_sandbox_result_free(r);
+  tree_remove(&t);
+}
+
 /* ---- mounts ---- */
 
 static void mounts(void)
@@ -419,6 +446,7 @@ int main(void)
     cmocka_unit_test(test_100000_files),
     cmocka_unit_test(test_locked_modes),
     cmocka_unit_test(test_foreign_file),
+    cmocka_unit_test(test_no_descriptors),
     cmocka_unit_test(test_mounts),
     cmocka_unit_test(test_swaps),
   };

@@ -92,7 +92,7 @@ static void test_inputs(void **state)
   tree_make(&t);
   char *big = calloc(1, 200000);
   const struct mf_sandbox_file inputs[] = {
-    { MF_STR("same.csv"), MF_STR("abc") },  { MF_STR("changed.csv"), MF_STR("abc") },
+    { MF_STR("same.csv"), MF_STR("abc") },   { MF_STR("changed.csv"), MF_STR("abc") },
     { MF_STR("longer.csv"), MF_STR("abc") }, { MF_STR("removed.csv"), MF_STR("abc") },
     { MF_STR("d/same.csv"), MF_STR("abc") }, { MF_STR("empty"), { NULL, 0 } },
     { MF_STR("big"), { big, 200000 } },      { MF_STR("link.csv"), MF_STR("abc") },

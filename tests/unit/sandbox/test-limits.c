@@ -31,9 +31,9 @@ static void refuse(const struct mf_sandbox_limits *l, const char *text)
 static void test_out_of_range(void **state)
 {
   struct mf_sandbox_limits l;
-#define WITH(member, value, text)                                                                                       \
-  mf_sandbox_limits_default(&l);                                                                                        \
-  l.member = (value);                                                                                                   \
+#define WITH(member, value, text)                                                                                      \
+  mf_sandbox_limits_default(&l);                                                                                       \
+  l.member = (value);                                                                                                  \
   refuse(&l, text)
   WITH(wall_ms, 0, "limit wall_ms: must be from 1 to 3600000, got 0");
   WITH(wall_ms, MF_WALL_MS_MAX + 1, "limit wall_ms: must be from 1 to 3600000, got 3600001");
@@ -55,13 +55,22 @@ static void test_out_of_range(void **state)
 static void test_edges_are_fine(void **state)
 {
   struct mf_sandbox_limits l = {
-    .wall_ms = 1, .memory_bytes = MF_MEMORY_BYTES_MIN, .pids = 1, .output_policy = MF_OUTPUT_STOP,
+    .wall_ms = 1,
+    .memory_bytes = MF_MEMORY_BYTES_MIN,
+    .pids = 1,
+    .output_policy = MF_OUTPUT_STOP,
   };
   assert_int_equal(mf_sandbox_limits_check(&l, NULL), MF_OK);
   l = (struct mf_sandbox_limits){
-    .wall_ms = MF_WALL_MS_MAX, .cpu_ms = MF_CPU_MS_MAX, .memory_bytes = MF_MEMORY_BYTES_MAX, .pids = MF_PIDS_MAX,
-    .fuel = UINT64_MAX, .stdout_bytes = MF_OUTPUT_BYTES_MAX, .stderr_bytes = MF_OUTPUT_BYTES_MAX,
-    .artifact_bytes = MF_ARTIFACT_BYTES_MAX, .artifact_count = MF_ARTIFACT_COUNT_MAX,
+    .wall_ms = MF_WALL_MS_MAX,
+    .cpu_ms = MF_CPU_MS_MAX,
+    .memory_bytes = MF_MEMORY_BYTES_MAX,
+    .pids = MF_PIDS_MAX,
+    .fuel = UINT64_MAX,
+    .stdout_bytes = MF_OUTPUT_BYTES_MAX,
+    .stderr_bytes = MF_OUTPUT_BYTES_MAX,
+    .artifact_bytes = MF_ARTIFACT_BYTES_MAX,
+    .artifact_count = MF_ARTIFACT_COUNT_MAX,
   };
   assert_int_equal(mf_sandbox_limits_check(&l, NULL), MF_OK);
 }

@@ -8,7 +8,10 @@
 #define XLSX "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 #define TEXT "text/plain; charset=utf-8"
 #define BINARY "application/octet-stream"
-#define BYTES(lit) { "" lit, sizeof(lit) - 1 }
+#define BYTES(lit)                                                                                                     \
+  {                                                                                                                    \
+    "" lit, sizeof(lit) - 1                                                                                            \
+  }
 
 static const struct {
   const char *name;
@@ -86,7 +89,7 @@ static void test_cut_head(void **state)
     assert_string_equal(mf_mime_sniff(MF_STR("x"), (struct mf_str){ head, sizeof(head) }), TEXT);
     assert_string_equal(mf_mime_sniff(MF_STR("x"), (struct mf_str){ head + 1, sizeof(head) - 1 }), BINARY);
   }
-  memcpy(head + sizeof(head) - 4, "\x80\x80\x80\x80", 4);
+  memset(head + sizeof(head) - 4, 0x80, 4);
   assert_string_equal(mf_mime_sniff(MF_STR("x"), (struct mf_str){ head, sizeof(head) }), BINARY);
   memset(head, 'a', sizeof(head));
   head[10] = (char)0xff;

@@ -57,9 +57,19 @@ static void test_small(void **state)
 
 static void test_repair(void **state)
 {
-  expect(MF_STR("a\xff" "b"), 10, MF_STR("a\xef\xbf\xbd" "b"), false);
-  expect(MF_STR("\xe2\x98"), 10, MF_STR("\xef\xbf\xbd"), false);           /* cut at the end */
-  expect(MF_STR("\xe2\x98" "a"), 10, MF_STR("\xef\xbf\xbd" "a"), false);
+  expect(MF_STR("a\xff"
+                "b"),
+         10,
+         MF_STR("a\xef\xbf\xbd"
+                "b"),
+         false);
+  expect(MF_STR("\xe2\x98"), 10, MF_STR("\xef\xbf\xbd"), false); /* cut at the end */
+  expect(MF_STR("\xe2\x98"
+                "a"),
+         10,
+         MF_STR("\xef\xbf\xbd"
+                "a"),
+         false);
   expect(MF_STR("\xed\xa0\x80"), 10, MF_STR("\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"), false); /* a surrogate */
   expect(MF_STR("\xf0\x9f\x98\x80!"), 10, MF_STR("\xf0\x9f\x98\x80!"), false);
   /* The replacement itself has three bytes and is never cut in two. */
@@ -71,7 +81,9 @@ static void test_repair(void **state)
 /* After the cut nothing more is taken, although a shorter character would still fit: the text stays a prefix. */
 static void test_stays_a_prefix(void **state)
 {
-  expect(MF_STR("ab\xe2\x98\x95" "cd"), 4, MF_STR("ab"), true);
+  expect(MF_STR("ab\xe2\x98\x95"
+                "cd"),
+         4, MF_STR("ab"), true);
 }
 
 /* reports.md, case 6: "ab" and N times U+2615, no newline. */
@@ -83,19 +95,18 @@ static void test_case_6(void **state)
     size_t want;
     bool truncated;
   } rows[] = {
-    { 100000, 1048576, 300002, false },
-    { 400000, 65536, 65534, true },
-    { 400000, 1048576, 1048574, true },
-    { 100000, 300002, 300002, false },
-    { 100000, 300001, 299999, true },
+    { 100000, 1048576, 300002, false }, { 400000, 65536, 65534, true },   { 400000, 1048576, 1048574, true },
+    { 100000, 300002, 300002, false },  { 100000, 300001, 299999, true },
   };
+  static const char cup[] = { '\xe2', '\x98', '\x95' };
   static const size_t chunks[] = { 1000, 4096, 65536, 1u << 22 };
   for (size_t i = 0; i < MF_ARRAY_N(rows); i++) {
     struct mf_str raw = { NULL, 2 + 3 * rows[i].n };
     char *p = malloc(raw.len);
-    memcpy(p, "ab", 2);
+    p[0] = 'a';
+    p[1] = 'b';
     for (size_t k = 0; k < rows[i].n; k++)
-      memcpy(p + 2 + 3 * k, "\xe2\x98\x95", 3);
+      memcpy(p + 2 + 3 * k, cup, sizeof(cup));
     raw.ptr = p;
     for (size_t k = 0; k < MF_ARRAY_N(chunks); k++) {
       bool truncated;
@@ -169,8 +180,12 @@ static void test_take_leaves_nothing(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_small),  cmocka_unit_test(test_repair), cmocka_unit_test(test_stays_a_prefix),
-    cmocka_unit_test(test_case_6), cmocka_unit_test(test_drop),   cmocka_unit_test(test_flood_is_bounded),
+    cmocka_unit_test(test_small),
+    cmocka_unit_test(test_repair),
+    cmocka_unit_test(test_stays_a_prefix),
+    cmocka_unit_test(test_case_6),
+    cmocka_unit_test(test_drop),
+    cmocka_unit_test(test_flood_is_bounded),
     cmocka_unit_test(test_take_leaves_nothing),
   };
   return cmocka_run_group_tests_name("output", tests, NULL, NULL);

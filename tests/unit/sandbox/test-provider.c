@@ -76,8 +76,13 @@ static unsigned fake_busy(const struct mf_provider *p)
 }
 
 static const struct mf_provider_ops fake_ops = {
-  .name = "fake", .caps = MF_CAP_FILES | MF_CAP_THREADS, .start = fake_start, .cancel = fake_cancel,
-  .close = fake_close, .instance_caps = fake_caps, .busy = fake_busy,
+  .name = "fake",
+  .caps = MF_CAP_FILES | MF_CAP_THREADS,
+  .start = fake_start,
+  .cancel = fake_cancel,
+  .close = fake_close,
+  .instance_caps = fake_caps,
+  .busy = fake_busy,
 };
 
 static struct fake make_fake(void)
@@ -189,8 +194,10 @@ static void test_wrappers(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_a_bad_spec_never_arrives), cmocka_unit_test(test_run_sync),
-    cmocka_unit_test(test_run_sync_without_a_place), cmocka_unit_test(test_run_sync_is_interrupted),
+    cmocka_unit_test(test_a_bad_spec_never_arrives),
+    cmocka_unit_test(test_run_sync),
+    cmocka_unit_test(test_run_sync_without_a_place),
+    cmocka_unit_test(test_run_sync_is_interrupted),
     cmocka_unit_test(test_wrappers),
   };
   return cmocka_run_group_tests_name("provider", tests, NULL, NULL);

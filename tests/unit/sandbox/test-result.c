@@ -12,8 +12,8 @@ static void test_names(void **state)
 {
   static const char *const statuses[MF_RUN_STATUS_N] = { "succeeded", "failed", "timed_out", "cancelled", "limit" };
   static const char *const reasons[MF_REASON_N] = {
-    "exit", "exception", "signal", "wall_time", "cpu",       "fuel",     "memory",
-    "output", "pids",    "disk",   "cancelled", "capacity", "worker_crash", "unavailable",
+    "exit",   "exception", "signal", "wall_time", "cpu",      "fuel",         "memory",
+    "output", "pids",      "disk",   "cancelled", "capacity", "worker_crash", "unavailable",
   };
   for (int i = 0; i < MF_RUN_STATUS_N; i++)
     assert_string_equal(mf_run_status_name((enum mf_run_status)i), statuses[i]);
@@ -48,13 +48,20 @@ static void test_deny_text(void **state)
   expect_hint(MF_STR(""), NULL);
   expect_hint(MF_STR("a\nb\x1b[31m\x7f"), "a\\x0ab\\x1b[31m\\x7f");
   expect_hint(MF_STR("a\0b"), "a\\x00b");
-  expect_hint(MF_STR("a\xff" "b\xe5\x91"), "a\xef\xbf\xbd" "b\xef\xbf\xbd");
+  expect_hint(MF_STR("a\xff"
+                     "b\xe5\x91"),
+              "a\xef\xbf\xbd"
+              "b\xef\xbf\xbd");
   expect_hint(MF_STR("\xe5\x91\xa8"), "\xe5\x91\xa8");
-  expect_hint(MF_STR("\xc2\x9b" "1m \xe2\x80\xae" "gnp.exe\xe2\x80\xa8"), "\\u009b1m \\u202egnp.exe\\u2028");
+  expect_hint(MF_STR("\xc2\x9b"
+                     "1m \xe2\x80\xae"
+                     "gnp.exe\xe2\x80\xa8"),
+              "\\u009b1m \\u202egnp.exe\\u2028");
 }
 
 static void test_deny_is_cut(void **state)
 {
+  static const char week[] = { '\xe5', '\x91', '\xa8' };
   char text[1000];
   struct mf_sandbox_result *r = mf_sandbox_result_new();
   memset(text, 'a', sizeof(text));
@@ -74,7 +81,7 @@ static void test_deny_is_cut(void **state)
   assert_string_equal(r->denied[2] + strlen(r->denied[2]) - 7, "\\x0a\xe2\x80\xa6");
 
   for (size_t i = 0; i + 3 <= sizeof(text); i += 3)
-    memcpy(text + i, "\xe5\x91\xa8", 3);
+    memcpy(text + i, week, sizeof(week));
   mf_sandbox_result_deny(r, (struct mf_str){ text, 999 });
   assert_true(mf_utf8_is_valid(mf_str_of(r->denied[3])));
   assert_int_equal(strlen(r->denied[3]), 240); /* 79 characters and the mark */
@@ -107,10 +114,10 @@ static char *to_json(const struct mf_sandbox_result *r, const char *task_id)
 }
 
 #define NO_SHA "\"codeSha256\":\"\""
-#define EMPTY_RECEIPT                                                                                                   \
-  "\"receipt\":{\"provider\":\"\",\"isolation\":\"\",\"layers\":[],\"seccompSha256\":null,\"landlockAbi\":0,"           \
-  "\"memoryControl\":\"\",\"runtime\":{\"id\":null,\"digest\":null,\"pythonVersion\":null},\"start\":null," NO_SHA      \
-  ",\"inputs\":[],\"limits\":{\"wallMs\":0,\"cpuMs\":0,\"memoryBytes\":0,\"pids\":0,\"stdoutBytes\":0,"                 \
+#define EMPTY_RECEIPT                                                                                                  \
+  "\"receipt\":{\"provider\":\"\",\"isolation\":\"\",\"layers\":[],\"seccompSha256\":null,\"landlockAbi\":0,"          \
+  "\"memoryControl\":\"\",\"runtime\":{\"id\":null,\"digest\":null,\"pythonVersion\":null},\"start\":null," NO_SHA     \
+  ",\"inputs\":[],\"limits\":{\"wallMs\":0,\"cpuMs\":0,\"memoryBytes\":0,\"pids\":0,\"stdoutBytes\":0,"                \
   "\"stderrBytes\":0,\"artifactBytes\":0,\"artifactCount\":0}}"
 
 static void test_json_of_an_empty_result(void **state)
@@ -138,8 +145,9 @@ static void test_json_of_a_full_result(void **state)
   r->err_truncated = true;
   r->artifacts = mf_xcalloc(1, sizeof(*r->artifacts));
   r->artifact_n = 1;
-  r->artifacts[0] = (struct mf_artifact){ .path = mf_xstrdup("d/\xe5\x91\xa8.csv"), .size_bytes = 4, .sha256 = "abc",
-                                          .mime_type = "text/csv", .fd = -1 };
+  r->artifacts[0] = (struct mf_artifact){
+    .path = mf_xstrdup("d/\xe5\x91\xa8.csv"), .size_bytes = 4, .sha256 = "abc", .mime_type = "text/csv", .fd = -1
+  };
   r->rejected = mf_xcalloc(1, sizeof(*r->rejected));
   r->rejected_n = 1;
   r->rejected[0] = (struct mf_rejected_artifact){ mf_xstrdup("x"), mf_xstrdup("symbolic link") };
@@ -206,14 +214,14 @@ static void test_receipt(void **state)
   mf_receipt_write_json(receipt, &w);
   assert_int_equal(w.code, MF_OK);
   assert_string_equal(
-    out.ptr, "{\"provider\":\"local\",\"isolation\":\"full\",\"layers\":[\"user\",\"pid\",\"landlock:7\"],"
-             "\"seccompSha256\":\"" SHA_ABC "\",\"landlockAbi\":7,\"memoryControl\":\"cgroup2\","
-             "\"runtime\":{\"id\":\"python-data-analysis-v1\",\"digest\":\"sha256:00\",\"pythonVersion\":\"3.12.1\"},"
-             "\"start\":\"pool\",\"codeSha256\":\"" SHA_ABC "\","
-             "\"inputs\":[{\"name\":\"d/a.csv\",\"sizeBytes\":3,\"sha256\":\"" SHA_ABC "\"},"
-             "{\"name\":\"empty\",\"sizeBytes\":0,\"sha256\":\"" SHA_EMPTY "\"}],"
-             "\"limits\":{\"wallMs\":60000,\"cpuMs\":5000,\"memoryBytes\":1073741824,\"pids\":64,"
-             "\"stdoutBytes\":1048576,\"stderrBytes\":1048576,\"artifactBytes\":20971520,\"artifactCount\":256}}");
+      out.ptr, "{\"provider\":\"local\",\"isolation\":\"full\",\"layers\":[\"user\",\"pid\",\"landlock:7\"],"
+               "\"seccompSha256\":\"" SHA_ABC "\",\"landlockAbi\":7,\"memoryControl\":\"cgroup2\","
+               "\"runtime\":{\"id\":\"python-data-analysis-v1\",\"digest\":\"sha256:00\",\"pythonVersion\":\"3.12.1\"},"
+               "\"start\":\"pool\",\"codeSha256\":\"" SHA_ABC "\","
+               "\"inputs\":[{\"name\":\"d/a.csv\",\"sizeBytes\":3,\"sha256\":\"" SHA_ABC "\"},"
+               "{\"name\":\"empty\",\"sizeBytes\":0,\"sha256\":\"" SHA_EMPTY "\"}],"
+               "\"limits\":{\"wallMs\":60000,\"cpuMs\":5000,\"memoryBytes\":1073741824,\"pids\":64,"
+               "\"stdoutBytes\":1048576,\"stderrBytes\":1048576,\"artifactBytes\":20971520,\"artifactCount\":256}}");
   mf_buf_done(&out);
   mf_sandbox_result_free(r);
 }

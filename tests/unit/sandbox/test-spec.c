@@ -122,7 +122,10 @@ static void test_file_names(void **state)
     { { "a//b", 4 }, "input file: the name 'a//b' has an empty part" },
     { { "a\0b", 3 }, "input file: the name 'a\\x00b' has a control character" },
     { { "a\nb", 3 }, "input file: the name 'a\\x0ab' has a control character" },
-    { { "a\xff" "b", 3 }, "input file: the name 'a\\xffb' is not valid UTF-8" },
+    { { "a\xff"
+        "b",
+        3 },
+      "input file: the name 'a\\xffb' is not valid UTF-8" },
   };
   for (size_t i = 0; i < MF_ARRAY_N(bad); i++) {
     files[1].name = bad[i].name;
@@ -141,8 +144,10 @@ static void test_file_names(void **state)
 static void test_same_names(void **state)
 {
   struct mf_sandbox_spec spec = make_spec();
-  struct mf_sandbox_file files[4] = { { MF_STR("b"), MF_STR("") }, { MF_STR("a"), MF_STR("") },
-                                      { MF_STR("c/d"), MF_STR("") }, { MF_STR("a.b"), MF_STR("") } };
+  struct mf_sandbox_file files[4] = { { MF_STR("b"), MF_STR("") },
+                                      { MF_STR("a"), MF_STR("") },
+                                      { MF_STR("c/d"), MF_STR("") },
+                                      { MF_STR("a.b"), MF_STR("") } };
   spec.files = files;
   spec.file_n = 4;
   accept(&spec);
@@ -160,14 +165,14 @@ static void test_same_names(void **state)
     struct mf_str a, b;
     bool same;
   } pairs[] = {
-    { { "caf\xc3\xa9", 5 }, { "cafe\xcc\x81", 6 }, true },            /* é: one code point, two code points */
+    { { "caf\xc3\xa9", 5 }, { "cafe\xcc\x81", 6 }, true }, /* é: one code point, two code points */
     { { "caf\xc3\xa9", 5 }, { "cafe", 4 }, false },
     { { "\xea\xb0\x81", 3 }, { "\xe1\x84\x80\xe1\x85\xa1\xe1\x86\xa8", 9 }, true }, /* Hangul gag, three jamo */
-    { { "\xea\xb0\x80", 3 }, { "\xe1\x84\x80\xe1\x85\xa1", 6 }, true }, /* ga */
-    { { "\xe2\x84\xab", 3 }, { "\xc3\x85", 2 }, true },               /* the angstrom sign is Å */
-    { { "\xe1\xba\xad", 3 }, { "a\xcc\x82\xcc\xa3", 5 }, true },      /* ậ, its marks in either order */
+    { { "\xea\xb0\x80", 3 }, { "\xe1\x84\x80\xe1\x85\xa1", 6 }, true },             /* ga */
+    { { "\xe2\x84\xab", 3 }, { "\xc3\x85", 2 }, true },                             /* the angstrom sign is Å */
+    { { "\xe1\xba\xad", 3 }, { "a\xcc\x82\xcc\xa3", 5 }, true },                    /* ậ, its marks in either order */
     { { "\xe1\xba\xad", 3 }, { "a\xcc\xa3\xcc\x82", 5 }, true },
-    { { "\xef\xac\x81", 3 }, { "fi", 2 }, false },                    /* a ligature is only compatible */
+    { { "\xef\xac\x81", 3 }, { "fi", 2 }, false }, /* a ligature is only compatible */
     { { "A", 1 }, { "a", 1 }, false },
     { { "\xf0\x9d\x85\x9e", 4 }, { "\xf0\x9d\x85\x97\xf0\x9d\x85\xa5", 8 }, true }, /* a half note */
   };
@@ -195,7 +200,7 @@ static void test_file_sizes(void **state)
   free(big);
 
   struct mf_sandbox_file *many = calloc(MF_INPUT_COUNT_MAX + 1, sizeof(*many));
-  char (*names)[8] = calloc(MF_INPUT_COUNT_MAX + 1, sizeof(*names));
+  char(*names)[8] = calloc(MF_INPUT_COUNT_MAX + 1, sizeof(*names));
   for (unsigned i = 0; i <= MF_INPUT_COUNT_MAX; i++) {
     snprintf(names[i], sizeof(names[i]), "f%u", i);
     many[i].name = mf_str_of(names[i]);
@@ -224,8 +229,12 @@ static void test_limits_and_runtime(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_source),     cmocka_unit_test(test_source_name), cmocka_unit_test(test_argv),
-    cmocka_unit_test(test_file_names), cmocka_unit_test(test_same_names),  cmocka_unit_test(test_file_sizes),
+    cmocka_unit_test(test_source),
+    cmocka_unit_test(test_source_name),
+    cmocka_unit_test(test_argv),
+    cmocka_unit_test(test_file_names),
+    cmocka_unit_test(test_same_names),
+    cmocka_unit_test(test_file_sizes),
     cmocka_unit_test(test_limits_and_runtime),
   };
   return cmocka_run_group_tests_name("spec", tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* The frames between the processes of the local provider. Plain structs: all ends are built together and run on
- * one machine; each is one SOCK_SEQPACKET message. Nothing that a guest can send is trusted: a frame of the wrong size or
- * type is dropped, a text is bounded and repaired.
+ * one machine; each is one SOCK_SEQPACKET message. Nothing that a guest can send is trusted: a frame of the wrong size
+ * or type is dropped, a text is bounded and repaired.
  *
  *   provider (gateway process)  ── client frames ──  supervisor  ── zygote frames ──  zygote
  *                                                        └────────── child frames ──────  guest child
@@ -26,21 +26,21 @@ struct mf_zygote_config {
   uint32_t shared_anon_ok; /* 0: mmap(MAP_SHARED|MAP_ANONYMOUS) is denied, since no memory cgroup counts it */
   uint32_t disk_inodes;
   uint64_t disk_bytes;
-  uint32_t bpf_n, pad;     /* instructions of the seccomp program, which follows this struct (8 bytes each) */
+  uint32_t bpf_n, pad; /* instructions of the seccomp program, which follows this struct (8 bytes each) */
 };
 
 /* ---- supervisor ↔ zygote ---- */
 enum mf_zyg_type {
   MF_ZYG_READY = 1, /* zygote → supervisor, once, when warm: struct mf_zyg_ready */
   MF_ZYG_FORK,      /* supervisor → zygote: struct mf_zyg_fork + cgroup.procs fds (0..2), the child joins them */
-  MF_ZYG_FORKED,    /* zygote → supervisor: struct mf_zyg_forked + {guest pidfd, init pidfd, control, stdout, stderr} */
-  MF_ZYG_EXITED,    /* zygote → supervisor: struct mf_zyg_exited, after the reap */
-  MF_ZYG_FATAL,     /* zygote → supervisor: struct mf_zyg_fatal, then it exits */
+  MF_ZYG_FORKED, /* zygote → supervisor: struct mf_zyg_forked + {guest pidfd, init pidfd, control, stdout, stderr} */
+  MF_ZYG_EXITED, /* zygote → supervisor: struct mf_zyg_exited, after the reap */
+  MF_ZYG_FATAL,  /* zygote → supervisor: struct mf_zyg_fatal, then it exits */
 };
 struct mf_zyg_ready {
   uint32_t type, version;
-  uint32_t python_hex;    /* PY_VERSION_HEX */
-  uint32_t checkpointed;  /* 1 when fork copies no page tables */
+  uint32_t python_hex;   /* PY_VERSION_HEX */
+  uint32_t checkpointed; /* 1 when fork copies no page tables */
   uint64_t warm_us;
   char checkpoint_note[120]; /* why not, when not */
 };
@@ -55,8 +55,8 @@ struct mf_zyg_forked {
 };
 struct mf_zyg_exited {
   uint32_t type, slot;
-  int32_t what;   /* 0: the guest's first process; 1: its namespace's init, so every process is gone */
-  int32_t status; /* as wait(2) */
+  int32_t what;    /* 0: the guest's first process; 1: its namespace's init, so every process is gone */
+  int32_t status;  /* as wait(2) */
   uint64_t cpu_us; /* user + system, waited-for descendants included */
 };
 struct mf_zyg_fatal {
@@ -76,10 +76,20 @@ enum mf_child_type {
   MF_CHILD_FAILED,    /* child → supervisor: struct mf_zyg_fatal: a sandbox layer could not be set up */
 };
 enum mf_layer { /* bits of mf_child_ready.layers: what this child has really applied */
-  MF_LAYER_USER = 1u << 0, MF_LAYER_PID = 1u << 1, MF_LAYER_MOUNT = 1u << 2, MF_LAYER_NET = 1u << 3,
-  MF_LAYER_IPC = 1u << 4, MF_LAYER_UTS = 1u << 5, MF_LAYER_PROC = 1u << 6, MF_LAYER_LANDLOCK = 1u << 7,
-  MF_LAYER_SECCOMP = 1u << 8, MF_LAYER_NNP = 1u << 9, MF_LAYER_CAPS = 1u << 10, MF_LAYER_RLIMIT = 1u << 11,
-  MF_LAYER_CGROUP = 1u << 12, MF_LAYER_LANDLOCK_SCOPE = 1u << 13,
+                MF_LAYER_USER = 1u << 0,
+                MF_LAYER_PID = 1u << 1,
+                MF_LAYER_MOUNT = 1u << 2,
+                MF_LAYER_NET = 1u << 3,
+                MF_LAYER_IPC = 1u << 4,
+                MF_LAYER_UTS = 1u << 5,
+                MF_LAYER_PROC = 1u << 6,
+                MF_LAYER_LANDLOCK = 1u << 7,
+                MF_LAYER_SECCOMP = 1u << 8,
+                MF_LAYER_NNP = 1u << 9,
+                MF_LAYER_CAPS = 1u << 10,
+                MF_LAYER_RLIMIT = 1u << 11,
+                MF_LAYER_CGROUP = 1u << 12,
+                MF_LAYER_LANDLOCK_SCOPE = 1u << 13,
 };
 struct mf_child_ready {
   uint32_t type, layers;
@@ -100,9 +110,9 @@ struct mf_child_hint {
 enum mf_uncaught { MF_UNCAUGHT_NONE, MF_UNCAUGHT_EXCEPTION, MF_UNCAUGHT_MEMORY, MF_UNCAUGHT_DISK, MF_UNCAUGHT_PIDS };
 struct mf_child_word {
   uint32_t type;
-  int32_t exit_code;     /* 0..255 */
-  uint32_t uncaught;     /* enum mf_uncaught */
-  uint32_t has_files;    /* the work directory holds something */
+  int32_t exit_code;  /* 0..255 */
+  uint32_t uncaught;  /* enum mf_uncaught */
+  uint32_t has_files; /* the work directory holds something */
   uint64_t children_cpu_us;
 };
 
@@ -135,7 +145,7 @@ enum mf_sup_type {
 enum mf_memory_control { MF_MEMORY_NONE, MF_MEMORY_CGROUP2, MF_MEMORY_CGROUP1, MF_MEMORY_WATCHDOG };
 struct mf_sup_ready {
   uint32_t type, version;
-  uint32_t layers;        /* of the first child */
+  uint32_t layers; /* of the first child */
   int32_t landlock_abi;
   uint32_t memory_control; /* enum mf_memory_control */
   uint32_t pids_control;   /* 1: a pids cgroup; 0: RLIMIT_NPROC in the user namespace */
@@ -174,18 +184,18 @@ struct mf_sup_hint {
 enum mf_kill_cause { MF_KILL_NONE, MF_KILL_WALL, MF_KILL_CPU, MF_KILL_MEMORY, MF_KILL_OUTPUT, MF_KILL_CANCEL };
 struct mf_sup_finished {
   uint32_t type;
-  uint32_t killed;       /* enum mf_kill_cause: why the supervisor ended it; NONE: it ended by itself */
+  uint32_t killed; /* enum mf_kill_cause: why the supervisor ended it; NONE: it ended by itself */
   uint64_t id;
-  uint32_t by_word;      /* 1: exit_code and uncaught are the child's word; 0: from the wait status */
-  int32_t exit_code;     /* 0..255, -1 unknown */
-  int32_t signal;        /* 0 or the signal that ended the first process */
-  uint32_t uncaught;     /* enum mf_uncaught */
-  uint32_t oom_kills;    /* by the memory cgroup */
-  uint32_t has_files;    /* 0: the work directory is empty by the child's word */
-  uint32_t crashed;      /* 1: the machinery failed (zygote died, child setup failed); see text */
-  uint32_t begun;        /* 1: the user's code had started */
+  uint32_t by_word;   /* 1: exit_code and uncaught are the child's word; 0: from the wait status */
+  int32_t exit_code;  /* 0..255, -1 unknown */
+  int32_t signal;     /* 0 or the signal that ended the first process */
+  uint32_t uncaught;  /* enum mf_uncaught */
+  uint32_t oom_kills; /* by the memory cgroup */
+  uint32_t has_files; /* 0: the work directory is empty by the child's word */
+  uint32_t crashed;   /* 1: the machinery failed (zygote died, child setup failed); see text */
+  uint32_t begun;     /* 1: the user's code had started */
   uint64_t wall_us, cpu_us, memory_peak_bytes;
-  char text[120];        /* ours, for crashed */
+  char text[120]; /* ours, for crashed */
 };
 struct mf_sup_reaped {
   uint32_t type, pad;
@@ -197,7 +207,7 @@ struct mf_sup_stats {
   uint32_t pool_stdlib, pool_data; /* idle children */
   uint32_t zygote_restarts, forks;
   int32_t zygote_stdlib_pid, zygote_data_pid; /* in the supervisor's pid namespace; 0 when down */
-  uint64_t idle_private_bytes; /* private memory of one idle data child; 0 when none */
+  uint64_t idle_private_bytes;                /* private memory of one idle data child; 0 when none */
 };
 
 #endif

@@ -27,11 +27,11 @@ enum mf_output_policy {
 };
 
 struct mf_sandbox_limits {
-  uint64_t wall_ms;      /* from the start of the user's code */
-  uint64_t cpu_ms;       /* of the whole process tree; 0: no limit of its own */
-  uint64_t memory_bytes; /* of the whole sandbox, files in memory included where a cgroup counts */
-  uint32_t pids;         /* processes and threads */
-  uint64_t fuel;         /* wasm only; 0: the provider's default */
+  uint64_t wall_ms;                    /* from the start of the user's code */
+  uint64_t cpu_ms;                     /* of the whole process tree; 0: no limit of its own */
+  uint64_t memory_bytes;               /* of the whole sandbox, files in memory included where a cgroup counts */
+  uint32_t pids;                       /* processes and threads */
+  uint64_t fuel;                       /* wasm only; 0: the provider's default */
   uint64_t stdout_bytes, stderr_bytes; /* of repaired UTF-8 text */
   uint64_t artifact_bytes;             /* all artifacts together */
   uint32_t artifact_count;
@@ -39,22 +39,22 @@ struct mf_sandbox_limits {
 };
 
 #define MF_WALL_MS_MAX 3600000ull /* an hour: the most that any door may ask for */
-#define MF_SOURCE_BYTES_MAX (1024u * 1024u)
-#define MF_INPUT_BYTES_MAX (20u * 1024u * 1024u) /* all inputs together */
+#define MF_SOURCE_BYTES_MAX (1u << 20)
+#define MF_INPUT_BYTES_MAX (20u << 20) /* all inputs together */
 #define MF_INPUT_COUNT_MAX 256u
 #define MF_ARGV_COUNT_MAX 1024u
-#define MF_ARGV_BYTES_MAX (128u * 1024u) /* all arguments together */
-#define MF_CPU_MS_MAX 86400000ull        /* a day of processor time: many processes in an hour */
+#define MF_ARGV_BYTES_MAX (128u << 10) /* all arguments together */
+#define MF_CPU_MS_MAX 86400000ull      /* a day of processor time: many processes in an hour */
 #define MF_MEMORY_BYTES_MIN (64ull << 20)
 #define MF_MEMORY_BYTES_MAX (1ull << 40)
 #define MF_PIDS_MAX 4096u
-#define MF_OUTPUT_BYTES_MAX (16u * 1024u * 1024u) /* each stream */
-#define MF_ARTIFACT_BYTES_MAX (20u * 1024u * 1024u)
+#define MF_OUTPUT_BYTES_MAX (16u << 20) /* each stream */
+#define MF_ARTIFACT_BYTES_MAX (20u << 20)
 #define MF_ARTIFACT_COUNT_MAX 256u /* each holds a descriptor until the result is freed */
 #define MF_REJECTED_MAX 64u        /* rejected artifacts listed; one more entry counts the rest */
 #define MF_MIME_HEAD_N 4096u       /* bytes of a file's start that mf_mime_sniff likes to see */
-#define MF_DENIED_MAX 32u         /* hints kept of one run */
-#define MF_DENIED_TEXT_MAX 240u   /* bytes of one hint */
+#define MF_DENIED_MAX 32u          /* hints kept of one run */
+#define MF_DENIED_TEXT_MAX 240u    /* bytes of one hint */
 
 /* 60 s, 1 GiB, 64 pids, 1 MiB of each stream, 20 MiB and 256 artifacts, truncate. */
 void mf_sandbox_limits_default(struct mf_sandbox_limits *ret);
@@ -86,11 +86,18 @@ MF_MUST_USE enum mf_code mf_sandbox_spec_check(const struct mf_sandbox_spec *spe
 
 /* ---- result ---- */
 
-enum mf_run_status { MF_RUN_SUCCEEDED, MF_RUN_FAILED, MF_RUN_TIMED_OUT, MF_RUN_CANCELLED, MF_RUN_LIMIT, MF_RUN_STATUS_N };
+enum mf_run_status {
+  MF_RUN_SUCCEEDED,
+  MF_RUN_FAILED,
+  MF_RUN_TIMED_OUT,
+  MF_RUN_CANCELLED,
+  MF_RUN_LIMIT,
+  MF_RUN_STATUS_N
+};
 enum mf_run_reason {
-  MF_REASON_EXIT,         /* ended by itself (exit code says how) */
-  MF_REASON_EXCEPTION,    /* uncaught exception */
-  MF_REASON_SIGNAL,       /* killed by a signal of its own making */
+  MF_REASON_EXIT,      /* ended by itself (exit code says how) */
+  MF_REASON_EXCEPTION, /* uncaught exception */
+  MF_REASON_SIGNAL,    /* killed by a signal of its own making */
   MF_REASON_WALL_TIME,
   MF_REASON_CPU,
   MF_REASON_FUEL,
@@ -122,31 +129,39 @@ struct mf_rejected_artifact {
 /* What really held the guest: filled by the provider from what was seen to work, not from what was asked. */
 struct mf_receipt {
   char provider[16];
-  char isolation[16];      /* "full", "degraded", "none" */
-  char layers[512];        /* "user,pid,mount,network,ipc,uts,seccomp,landlock:7,no_new_privs,…" */
+  char isolation[16];                   /* "full", "degraded", "none" */
+  char layers[512];                     /* "user,pid,mount,network,ipc,uts,seccomp,landlock:7,no_new_privs,…" */
   char seccomp_sha256[MF_SHA256_HEX_N]; /* of the BPF program; "" without */
-  int landlock_abi;        /* 0 without */
-  char memory_control[16]; /* cgroup2 | cgroup1 | watchdog | rlimit | none */
-  char runtime_id[64];     /* "python-data-analysis-v1" */
-  char runtime_digest[80]; /* "sha256:…" */
+  int landlock_abi;                     /* 0 without */
+  char memory_control[16];              /* cgroup2 | cgroup1 | watchdog | rlimit | none */
+  char runtime_id[64];                  /* "python-data-analysis-v1" */
+  char runtime_digest[80];              /* "sha256:…" */
   char python_version[32];
-  char start[16];          /* "pool" | "fork" | "cold" */
+  char start[16]; /* "pool" | "fork" | "cold" */
   char code_sha256[MF_SHA256_HEX_N];
   struct mf_sandbox_limits limits;
-  struct { char *name; uint64_t size_bytes; char sha256[MF_SHA256_HEX_N]; } *inputs; /* owned */
+  struct {
+    char *name;
+    uint64_t size_bytes;
+    char sha256[MF_SHA256_HEX_N];
+  } * inputs; /* owned */
   unsigned input_n;
 };
 
 struct mf_sandbox_result {
   enum mf_run_status status;
   enum mf_run_reason reason;
-  bool has_exit_code; int exit_code; /* 0..255 */
-  int signal;                        /* 0 when not ended by one */
-  struct mf_buf out, err;            /* valid UTF-8, within the limits */
+  bool has_exit_code;
+  int exit_code;          /* 0..255 */
+  int signal;             /* 0 when not ended by one */
+  struct mf_buf out, err; /* valid UTF-8, within the limits */
   bool out_truncated, err_truncated;
-  struct mf_artifact *artifacts; unsigned artifact_n;
-  struct mf_rejected_artifact *rejected; unsigned rejected_n;
-  char *denied[MF_DENIED_MAX]; unsigned denied_n; /* words about what the sandbox refused; untrusted, valid UTF-8 */
+  struct mf_artifact *artifacts;
+  unsigned artifact_n;
+  struct mf_rejected_artifact *rejected;
+  unsigned rejected_n;
+  char *denied[MF_DENIED_MAX];
+  unsigned denied_n;    /* words about what the sandbox refused; untrusted, valid UTF-8 */
   char diagnostic[200]; /* ours, for worker_crash / unavailable / capacity; "" otherwise. Never guest text */
   uint64_t duration_ms; /* of the user's code */
   uint64_t duration_us;
@@ -190,10 +205,10 @@ void mf_output_take(struct mf_output *o, struct mf_buf *ret);
 /* Walks the directory `dirfd` after every process of the run is dead and fills artifacts and rejected of `r`.
  * Regular files only, found with openat2(RESOLVE_BENEATH|NO_SYMLINKS|NO_MAGICLINKS|NO_XDEV); bounded in count, depth
  * (16 parts), entries visited (65,536), bytes (limits) and time (5 s). Inputs that are byte for byte unchanged are left
- * out; a hard link counts once per name. Sorted by path. Folders named __pycache__ and *.pyc files are skipped silently.
- * At most MF_REJECTED_MAX refusals are listed, then one entry "… and N more"; what a bound left unseen is said of ".".
- * Modes that deny reading to their owner are changed on the way. MF_E_SYS: the directory itself cannot be read, or not to
- * its end; what was found is in `r` all the same. Blocks for up to 5 s. Thread: any. */
+ * out; a hard link counts once per name. Sorted by path. Folders named __pycache__ and *.pyc files are skipped
+ * silently. At most MF_REJECTED_MAX refusals are listed, then one entry "… and N more"; what a bound left unseen is
+ * said of ".". Modes that deny reading to their owner are changed on the way. MF_E_SYS: the directory itself cannot be
+ * read, or not to its end; what was found is in `r` all the same. Blocks for up to 5 s. Thread: any. */
 MF_MUST_USE enum mf_code mf_artifacts_collect(int dirfd, const struct mf_sandbox_limits *limits,
                                               const struct mf_sandbox_file *inputs, unsigned input_n,
                                               struct mf_sandbox_result *r, struct mf_err *err);
@@ -202,27 +217,27 @@ const char *mf_mime_sniff(struct mf_str name, struct mf_str head);
 /* ---- providers ---- */
 
 enum mf_sandbox_cap {
-  MF_CAP_FILES = 1u << 0,      /* inputs and artifacts */
-  MF_CAP_PROCESSES = 1u << 1,  /* subprocess, multiprocessing */
+  MF_CAP_FILES = 1u << 0,     /* inputs and artifacts */
+  MF_CAP_PROCESSES = 1u << 1, /* subprocess, multiprocessing */
   MF_CAP_THREADS = 1u << 2,
   MF_CAP_NUMPY = 1u << 3,
   MF_CAP_PANDAS = 1u << 4,
   MF_CAP_PLOT = 1u << 5,
   MF_CAP_FUEL = 1u << 6,
   MF_CAP_SIGNALS = 1u << 7,
-  MF_CAP_DENIED = 1u << 8,     /* words about refused operations */
-  MF_CAP_MEMORY = 1u << 9,     /* a hard memory limit on the whole sandbox */
+  MF_CAP_DENIED = 1u << 8, /* words about refused operations */
+  MF_CAP_MEMORY = 1u << 9, /* a hard memory limit on the whole sandbox */
   MF_CAP_CPU = 1u << 10,
 };
 
 struct mf_sandbox_events {
-  void (*started)(void *user); /* the user's code is about to run */
+  void (*started)(void *user);                                    /* the user's code is about to run */
   void (*output)(void *user, bool is_stderr, struct mf_str text); /* live, valid UTF-8, already within the cap */
   void (*finished)(void *user, struct mf_sandbox_result *result); /* takes `result`; the run is gone */
 };
 
-struct mf_provider; /* an instance */
-struct mf_run {     /* one run of it: first member of every provider's own run struct */
+struct mf_provider;             /* an instance */
+struct mf_run {                 /* one run of it: first member of every provider's own run struct */
   struct mf_provider *provider; /* set by ops->start, so that mf_sandbox_cancel finds the way back */
 };
 
