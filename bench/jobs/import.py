@@ -1,0 +1,3 @@
+import numpy, pandas
+
+print(1)
