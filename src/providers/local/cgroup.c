@@ -26,6 +26,11 @@ static int make_dir(const char *path)
   return mkdir(path, 0755);
 }
 
+static int put_file(const char *path, const char *text)
+{
+  return mf_cgroup_put(AT_FDCWD, path, text);
+}
+
 /* ---- control files ---- */
 
 int mf_cgroup_put(int dirfd, const char *path, const char *text)
@@ -84,18 +89,18 @@ static bool dir_lists(const char *dir, const char *file, const char *word)
   return mf_cgroup_get(AT_FDCWD, path, text, sizeof text) && lists_word(text, word);
 }
 
-static int put_in(const char *dir, const char *file, const char *text)
+static int put_in(const struct mf_cgroup *cg, const char *dir, const char *file, const char *text)
 {
   char path[MF_CGROUP_PATH_MAX + 64];
   snprintf(path, sizeof path, "%s/%s", dir, file);
-  return mf_cgroup_put(AT_FDCWD, path, text);
+  return cg->dirs.put(path, text);
 }
 
-static int put_pid(const char *dir, pid_t pid)
+static int put_pid(const struct mf_cgroup *cg, const char *dir, pid_t pid)
 {
   char text[32];
   snprintf(text, sizeof text, "%d", (int)pid);
-  return put_in(dir, "cgroup.procs", text);
+  return put_in(cg, dir, "cgroup.procs", text);
 }
 
 /* ---- the parents of the slots ---- */
@@ -159,7 +164,7 @@ static int enable_controllers(struct mf_cgroup *cg, const char *own)
 {
   if (dir_lists(own, "cgroup.subtree_control", "memory") && dir_lists(own, "cgroup.subtree_control", "pids"))
     return 0;
-  int error = put_in(own, "cgroup.subtree_control", "+memory +pids");
+  int error = put_in(cg, own, "cgroup.subtree_control", "+memory +pids");
   if (error != EBUSY)
     return error;
   if (!is_exclusive(own))
@@ -176,11 +181,11 @@ static int enable_controllers(struct mf_cgroup *cg, const char *own)
     return error;
   }
   snprintf(cg->own, sizeof cg->own, "%s", own);
-  error = put_pid(cg->host, getpid());
+  error = put_pid(cg, cg->host, getpid());
   if (error == 0)
-    error = put_pid(cg->host, getppid());
+    error = put_pid(cg, cg->host, getppid());
   if (error == 0)
-    error = put_in(own, "cgroup.subtree_control", "+memory +pids");
+    error = put_in(cg, own, "cgroup.subtree_control", "+memory +pids");
   cg->controllers_enabled = error == 0;
   return error;
 }
@@ -190,9 +195,9 @@ static void leave_host(struct mf_cgroup *cg)
   if (!cg->host[0])
     return;
   if (cg->controllers_enabled)
-    (void)put_in(cg->own, "cgroup.subtree_control", "-memory -pids");
-  (void)put_pid(cg->own, getppid());
-  (void)put_pid(cg->own, getpid());
+    (void)put_in(cg, cg->own, "cgroup.subtree_control", "-memory -pids");
+  (void)put_pid(cg, cg->own, getppid());
+  (void)put_pid(cg, cg->own, getpid());
   (void)cg->dirs.remove(cg->host);
   cg->host[0] = '\0';
 }
@@ -251,7 +256,7 @@ static enum mf_code try_v2(struct mf_cgroup *cg, const struct mf_cgroup_options 
   cg->is_v2 = true;
   cg->kind = MF_CGROUP_V2;
   cg->has_pids = true;
-  error = mf_cgroup_put(cg->root[0].fd, "cgroup.subtree_control", "+memory +pids");
+  error = put_in(cg, cg->root[0].path, "cgroup.subtree_control", "+memory +pids");
   if (error)
     return mf_fail(err, MF_E_UNAVAILABLE, error, "cgroup v2: use memory and pids in '%s'", cg->root[0].path);
   return probe_slot(cg, o->probe_join, err);
@@ -299,7 +304,7 @@ static enum mf_code try_v1(struct mf_cgroup *cg, const struct mf_cgroup_options 
 struct mf_cgroup *mf_cgroup_new(const struct mf_cgroup_options *o, struct mf_err *why)
 {
   struct mf_cgroup *cg = mf_xcalloc(1, sizeof *cg);
-  cg->dirs = o->dirs ? *o->dirs : (struct mf_cgroup_dirs){ make_dir, rmdir };
+  cg->dirs = o->dirs ? *o->dirs : (struct mf_cgroup_dirs){ make_dir, rmdir, put_file };
   cg->memory_bytes = o->memory_bytes;
   cg->pids = o->pids;
   cg->slot_n = o->slot_n;

@@ -45,10 +45,12 @@ unsigned mf_cgroup_sweep(void); /* at our own place */
 
 enum mf_cgroup_kind { MF_CGROUP_NONE, MF_CGROUP_V1, MF_CGROUP_V2 };
 
-/* The two calls that differ on a plain file system; a test's fake tree fills a new group with its files. */
+/* The calls that differ on a plain file system; a test's fake tree fills a new group with its files and plays the
+ * kernel's rules. */
 struct mf_cgroup_dirs {
-  int (*make)(const char *path);   /* as mkdir(path, 0755) */
-  int (*remove)(const char *path); /* as rmdir(path) */
+  int (*make)(const char *path);                  /* as mkdir(path, 0755) */
+  int (*remove)(const char *path);                /* as rmdir(path) */
+  int (*put)(const char *path, const char *text); /* writes a control file of a group on the way; 0 or an errno */
 };
 
 struct mf_cgroup_options {
