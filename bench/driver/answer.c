@@ -8,7 +8,7 @@
 
 #include "base/banned.h"
 
-#define ANSWER_BYTES_MAX (256u * 1024u)
+#define ANSWER_BYTES_MAX ((size_t)256 * 1024)
 
 void mf_answer_begin(struct mf_answer *a)
 {

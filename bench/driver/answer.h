@@ -17,8 +17,9 @@ struct mf_answer {
   struct mf_buf text;
   struct mf_json_writer w;
 };
-void mf_answer_begin(struct mf_answer *a); /* opens the object */
-void mf_answer_send(struct mf_answer *a);  /* closes it, writes the line, releases it; ends the program when nobody reads */
+/* begin opens the object; send closes it, writes the line and releases it, and ends the program when nobody reads. */
+void mf_answer_begin(struct mf_answer *a);
+void mf_answer_send(struct mf_answer *a);
 void mf_answer_error(const char *message);
 
 /* Splits a command at its spaces. Returns the number of words, at most `max`; words are NUL-terminated in place. */

@@ -1,6 +1,6 @@
 /* Measures runs of one local provider as a user of the library sees them: from the call of mf_sandbox_start to the
- * `finished` event, result in hand. The provider lives as long as this program, and the loop runs between the commands, so
- * that pools refill as they would in a gateway.
+ * `finished` event, result in hand. The provider lives as long as this program, and the loop runs between the commands,
+ * so that pools refill as they would in a gateway.
  *
  *   mf-bench-driver --runtime DIR --zygote DIR [--checkpoint auto|off] [--pool N] [--job NAME=FILE]…
  *   commands: once stdlib|data JOB; rate stdlib|data JOB RUNNING MS; info */
@@ -264,9 +264,12 @@ static void on_ready(void *user, enum mf_code code, const struct mf_err *err)
 
 enum option_id { OPT_RUNTIME = 1, OPT_ZYGOTE, OPT_CHECKPOINT, OPT_POOL, OPT_JOB };
 static const struct option options[] = {
-  { "runtime", required_argument, NULL, OPT_RUNTIME }, { "zygote", required_argument, NULL, OPT_ZYGOTE },
-  { "checkpoint", required_argument, NULL, OPT_CHECKPOINT }, { "pool", required_argument, NULL, OPT_POOL },
-  { "job", required_argument, NULL, OPT_JOB }, { 0 },
+  { "runtime", required_argument, NULL, OPT_RUNTIME },
+  { "zygote", required_argument, NULL, OPT_ZYGOTE },
+  { "checkpoint", required_argument, NULL, OPT_CHECKPOINT },
+  { "pool", required_argument, NULL, OPT_POOL },
+  { "job", required_argument, NULL, OPT_JOB },
+  { 0 },
 };
 
 static enum mf_code add_job(struct bench *b, const char *arg, struct mf_err *err)
@@ -297,8 +300,8 @@ static enum mf_code take_option(struct bench *b, int opt, struct mf_local_config
   case OPT_CHECKPOINT:
     c->checkpoint = strcmp(optarg, "off") == 0 ? MF_CHECKPOINT_OFF : MF_CHECKPOINT_AUTO;
     return strcmp(optarg, "off") == 0 || strcmp(optarg, "auto") == 0
-             ? MF_OK
-             : mf_fail(err, MF_E_INPUT, 0, "--checkpoint: expected auto or off, got '%s'", optarg);
+               ? MF_OK
+               : mf_fail(err, MF_E_INPUT, 0, "--checkpoint: expected auto or off, got '%s'", optarg);
   case OPT_POOL:
     code = mf_parse_u64(mf_str_of(optarg), "--pool", 0, 64, &n, err);
     c->pool_stdlib = c->pool_data = (unsigned)n;
