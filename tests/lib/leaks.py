@@ -97,6 +97,25 @@ def _cgroups():
     return found
 
 
+def dead_cgroups():
+    """Groups of supervisors that have ended, whoever started them."""
+    found = set()
+    for path in _cgroups():
+        numbers = os.path.basename(path).split("-")[-2:]
+        if len(numbers) == 2 and all(n.isdigit() for n in numbers) and not is_alive(int(numbers[0]), int(numbers[1])):
+            found.add(path)
+    return found
+
+
+def strays(keep):
+    """Descendants of ours that belong to no process of `keep`: what a killed one left behind."""
+    allowed = set(keep)
+    for pid in keep:
+        allowed.update(descendants(pid))
+    reap(keep)
+    return {pid: stat for pid, stat in descendants(os.getpid()).items() if pid not in allowed}
+
+
 def _temporary():
     found = set()
     for place in {"/tmp", "/dev/shm", "/run", "/var/tmp", os.environ.get("TMPDIR", "/tmp")}:
