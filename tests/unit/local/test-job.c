@@ -115,7 +115,7 @@ static void refuses_what_is_no_job(void **state)
 {
   struct {
     struct mf_job_header h;
-    char rest[64];
+    char rest[80];
   } bytes = { .h = { MF_JOB_MAGIC, MF_FRAMES_VERSION, 1, 7, 0, 1 } };
   const struct mf_job_record record = { .name_n = 1, .data_n = 40 };
   memcpy(bytes.rest + 8, &record, sizeof(record));
@@ -124,7 +124,6 @@ static void refuses_what_is_no_job(void **state)
   assert_int_equal(map_bytes(&bytes, whole), MF_OK);
   for (size_t n = 0; n < whole; n++)
     assert_int_equal(map_bytes(&bytes, n), MF_E_INPUT);
-  assert_int_equal(map_bytes(&bytes, whole - 1), MF_E_INPUT);
 
   const struct mf_job_header wrong[] = {
     { MF_JOB_MAGIC + 1, MF_FRAMES_VERSION, 1, 7, 0, 1 },      { MF_JOB_MAGIC, MF_FRAMES_VERSION + 1, 1, 7, 0, 1 },
