@@ -189,9 +189,9 @@ static void copies_the_deepest_document(void **state)
 {
   enum { N = 1024 };
   char text[2 * N + 1];
+  memset(text, ']', sizeof(text));
   memset(text, '[', N);
-  memset(text + N, ']', N);
-  text[2 * N] = 0;
+  text[sizeof(text) - 1] = 0;
   const struct mf_json_limits deep = { .bytes_max = sizeof(text), .depth_max = N };
   mf_auto_json struct mf_json *doc = NULL;
   assert_int_equal(mf_json_parse(mf_str_of(text), &deep, &doc, NULL), MF_OK);
