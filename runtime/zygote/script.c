@@ -15,12 +15,13 @@
 static void new_thread_state(void)
 {
   PyInterpreterState *interp = PyInterpreterState_Get();
-  if (Py_Version >= 0x030c0000) {
+  if (Py_Version >= 0x030d0000) {
     PyThreadState_Swap(PyThreadState_New(interp));
     return;
   }
-  /* Up to 3.11 PyGILState_Ensure goes by the first thread state of a thread, and a swap does not change that: a C callback
-   * would wait for ever. So the old one has to go before the new one is made. A third keeps the interpreter's list filled
+  /* The old state would still show in sys._current_frames(), with the zygote's globals. And up to 3.11
+   * PyGILState_Ensure goes by the first thread state of a thread, and a swap does not change that: a C callback would wait
+   * for ever. So the old one has to go before the new one is made. A third keeps the interpreter's list filled
    * meanwhile: a new first one would be built in the place of the very first, which 3.11 refuses to use twice. */
   PyThreadState *old = PyThreadState_Get(), *keeper = PyThreadState_New(interp);
   PyThreadState_Clear(old);
