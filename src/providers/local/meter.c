@@ -7,6 +7,15 @@
 
 /* A run so short has no children worth a walk through /proc, and the answer waits for the walk. */
 #define TREE_WALK_FROM_US 50000u
+/* How often a run under cgroup v1 is asked whether the kernel has killed a part of it. */
+#define OOM_LOOK_NS (50 * MF_NS_PER_MS)
+
+/* The kernel ends one process of a v1 group that is full and leaves the rest (v2 has memory.oom.group): the limit is of the
+ * whole sandbox, so the rest is ours to end. */
+static bool is_group_ours_to_end(struct mf_supervisor *sup)
+{
+  return mf_cgroup_kind(sup->cgroup) == MF_CGROUP_V1;
+}
 
 void mf_meter_begin(struct mf_sup_run *run)
 {
@@ -17,9 +26,11 @@ void mf_meter_begin(struct mf_sup_run *run)
   uint64_t memory = mf_cgroup_kind(sup->cgroup) == MF_CGROUP_NONE ? run->spec.memory_bytes : 0;
   uint64_t cpu_us = run->spec.cpu_ms <= UINT64_MAX / 1000 ? run->spec.cpu_ms * 1000 : 0;
   mf_watchdog_init(&run->watchdog, slot->guest.pid, slot->init.pid, memory, cpu_us);
-  if (!mf_watchdog_is_needed(&run->watchdog))
-    return;
   uint64_t wait = UINT64_MAX;
+  if (is_group_ours_to_end(sup))
+    wait = OOM_LOOK_NS;
+  else if (!mf_watchdog_is_needed(&run->watchdog))
+    return;
   if (memory > 0)
     wait = mf_watchdog_memory_wait_ns(0, memory);
   if (cpu_us > 0) {
@@ -31,9 +42,18 @@ void mf_meter_begin(struct mf_sup_run *run)
 
 void mf_meter_look(struct mf_sup_run *run)
 {
+  struct mf_cgroup *cgroup = run->sup->cgroup;
+  unsigned slot = run->slot->index;
   uint64_t wait = MF_NS_PER_S;
-  uint64_t group_cpu_us = mf_cgroup_slot_cpu_us(run->sup->cgroup, run->slot->index);
-  enum mf_kill_cause cause = mf_watchdog_look(&run->watchdog, group_cpu_us, &wait);
+  enum mf_kill_cause cause = MF_KILL_NONE;
+  if (mf_watchdog_is_needed(&run->watchdog)) {
+    uint64_t group_cpu_us = mf_cgroup_slot_cpu_us(cgroup, slot);
+    cause = mf_watchdog_look(&run->watchdog, group_cpu_us, &wait);
+  }
+  if (cause == MF_KILL_NONE && is_group_ours_to_end(run->sup)) {
+    cause = mf_cgroup_slot_oom_kills(cgroup, slot) > 0 ? MF_KILL_MEMORY : MF_KILL_NONE;
+    wait = MF_MIN(wait, OOM_LOOK_NS);
+  }
   if (cause != MF_KILL_NONE)
     mf_sup_run_kill(run, cause);
   else

@@ -56,6 +56,11 @@ static void judge_word(const struct mf_sup_finished *f, struct mf_verdict *v)
   }
   v->has_exit_code = true;
   v->exit_code = f->exit_code;
+  /* a part of the program was ended for its memory, and the rest could not do without it */
+  if (f->oom_kills > 0 && f->exit_code != 0) {
+    set(v, MF_RUN_LIMIT, MF_REASON_MEMORY);
+    return;
+  }
   switch (f->uncaught) {
   case MF_UNCAUGHT_MEMORY:
     set(v, MF_RUN_LIMIT, MF_REASON_MEMORY);
