@@ -98,13 +98,13 @@ static const char *remedy(const struct mf_machine *m, const char *step, int sys)
 static void assert_says(const char *text, const char *part)
 {
   if (!strstr(text, part))
-    fail_msg("'%s' does not say '%s'", text, part);
+    fail_msg("'%s' does not say '%s'", text ? text : "", part);
 }
 
 static void assert_says_not(const char *text, const char *part)
 {
   if (strstr(text, part))
-    fail_msg("'%s' says '%s'", text, part);
+    fail_msg("'%s' says '%s'", text ? text : "", part);
 }
 
 static void a_healthy_machine_has_no_obstacle(void **state)
