@@ -165,8 +165,8 @@ static bool on_ready(struct local *l, const void *p, size_t n)
   return true;
 }
 
-/* "cannot build the sandbox: unshare user: …: Operation not permitted; REMEDY". The remedy is cut rather than the
- * reason. */
+/* "cannot build the sandbox: unshare user: Operation not permitted; REMEDY". The text may name the step and the error
+ * by itself. Where all is too long, the remedy is cut rather than the reason. */
 static void word_fatal(const struct mf_zyg_fatal *f, struct mf_err *ret)
 {
   char step[128], text[400], remedy[512];
@@ -174,17 +174,18 @@ static void word_fatal(const struct mf_zyg_fatal *f, struct mf_err *ret)
   take_text(f->text, sizeof(f->text), text, sizeof(text));
   int sys = f->error > 0 ? f->error : 0;
   mf_local_remedy(step, sys, remedy, sizeof(remedy));
+  bool has_step = step[0] && strncmp(text, step, strlen(step)) == 0;
+  const char *words = sys ? strerrordesc_np(sys) : NULL;
+  bool has_words = words && strstr(text, words);
+  const char *between = !has_step && step[0] && text[0] ? ": " : "";
+  const char *stop = remedy[0] ? "; " : "";
+  char reason[300];
   struct mf_err err = { 0 };
-  /* The text of a failed system call says its step and its errno already. */
-  if (text[0] && strncmp(text, step, strlen(step)) == 0)
-    (void)mf_fail(&err, MF_E_UNAVAILABLE, 0, "cannot build the sandbox: %.200s", text);
-  else
-    (void)mf_fail(&err, MF_E_UNAVAILABLE, sys, "cannot build the sandbox: %s%s%.200s", step, text[0] ? ": " : "", text);
-  *ret = err;
-  if (remedy[0]) {
-    (void)mf_fail(ret, MF_E_UNAVAILABLE, 0, "%s; %s", err.msg, remedy);
-    ret->sys = sys;
-  }
+  (void)mf_fail(&err, MF_E_UNAVAILABLE, has_words ? 0 : sys, "cannot build the sandbox: %s%s%.180s",
+                has_step ? "" : step, between, text);
+  snprintf(reason, sizeof(reason), "%.*s", (int)sizeof(reason) - 1, err.msg);
+  (void)mf_fail(ret, MF_E_UNAVAILABLE, 0, "%s%s%s", reason, stop, remedy);
+  ret->sys = sys;
 }
 
 static bool on_fatal(struct local *l, const void *p, size_t n)

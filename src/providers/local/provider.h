@@ -83,10 +83,11 @@ struct local_run {
   unsigned file_n;
   struct mf_output *out, *err;
   struct mf_sandbox_result *result; /* NULL once it was given away */
-  bool is_started, cancel_asked, cancel_sent, is_over_output;
+  bool cancel_asked, cancel_sent, is_over_output;
   struct mf_sup_finished finished; /* in DRAINING */
   int dir_fd;                      /* in DRAINING: the work directory */
   uint64_t deadline_ns;            /* of the present state; 0: none */
+  uint64_t started_ns;             /* 0: not yet */
   struct mf_direct *direct;        /* isolation "none" */
 };
 
