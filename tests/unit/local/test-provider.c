@@ -634,21 +634,46 @@ static void replaces_a_silent_supervisor(void **state)
   struct fake f;
   fake_init(&f);
   f.seam.times.silence_ms = 20;
-  f.seam.times.grace_ms = 20;
   fake_open_up(&f);
   const struct mf_sandbox_spec spec = fake_spec("");
   struct fake_run *r = fake_start(&f, &spec);
   UNTIL(&f, r->finished_n > 0);
   assert_ended(r, MF_RUN_FAILED, MF_REASON_WORKER_CRASH, "sandbox supervisor ended");
   UNTIL(&f, f.spawn_n == 2);
-  fake_send_ready(&f);
-  f.seam.times.silence_ms = 60000;
-  /* The same for a cancel that is not answered. */
-  struct fake_run *other = fake_start(&f, &spec);
+  fake_close(&f);
+}
+
+static void replaces_one_that_ignores_a_cancel(void **state)
+{
+  struct fake f;
+  fake_init(&f);
+  f.seam.times.grace_ms = 20;
+  fake_open_up(&f);
+  const struct mf_sandbox_spec spec = fake_spec("");
+  struct fake_run *r = fake_start(&f, &spec);
   fake_send_started(&f, fake_take_start(&f), true);
-  mf_sandbox_cancel(other->run);
-  UNTIL(&f, other->finished_n > 0);
-  assert_ended(other, MF_RUN_FAILED, MF_REASON_WORKER_CRASH, "sandbox supervisor ended");
+  UNTIL(&f, r->started_n > 0);
+  mf_sandbox_cancel(r->run);
+  UNTIL(&f, r->finished_n > 0);
+  assert_ended(r, MF_RUN_FAILED, MF_REASON_WORKER_CRASH, "sandbox supervisor ended");
+  UNTIL(&f, f.spawn_n == 2);
+  fake_close(&f);
+}
+
+/* A run's wall time is the supervisor's to end; past it and the grace, the supervisor does not do its work. */
+static void replaces_one_that_forgets_a_deadline(void **state)
+{
+  struct fake f;
+  fake_init(&f);
+  f.seam.times.grace_ms = 20;
+  fake_open_up(&f);
+  struct mf_sandbox_spec spec = fake_spec("");
+  spec.limits.wall_ms = 1;
+  struct fake_run *r = fake_start(&f, &spec);
+  fake_send_started(&f, fake_take_start(&f), true);
+  UNTIL(&f, r->finished_n > 0);
+  assert_ended(r, MF_RUN_FAILED, MF_REASON_WORKER_CRASH, "sandbox supervisor ended");
+  assert_true(r->result->duration_us > 0);
   fake_close(&f);
 }
 
@@ -1044,6 +1069,8 @@ int main(void)
     cmocka_unit_test(survives_its_supervisor),
     cmocka_unit_test(a_long_gap_refuses_starts),
     cmocka_unit_test(replaces_a_silent_supervisor),
+    cmocka_unit_test(replaces_one_that_ignores_a_cancel),
+    cmocka_unit_test(replaces_one_that_forgets_a_deadline),
     cmocka_unit_test(require_refuses_with_the_remedy),
     cmocka_unit_test(prefer_goes_on_without),
     cmocka_unit_test(an_early_end_is_told),
