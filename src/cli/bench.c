@@ -17,13 +17,25 @@
 #define JSON_BYTES_MAX (32u << 20)
 
 enum {
-  OPT_JSON = 2, OPT_RUNS, OPT_SECONDS, OPT_MODE, OPT_KIND, OPT_JOB, OPT_CHECKPOINT, OPT_CONCURRENCY, OPT_GAP, OPT_RUNTIME,
-  OPT_SAMPLES, OPT_SHOW_JOB, OPT_NO_CGROUP,
+  OPT_JSON = 2,
+  OPT_RUNS,
+  OPT_SECONDS,
+  OPT_MODE,
+  OPT_KIND,
+  OPT_JOB,
+  OPT_CHECKPOINT,
+  OPT_CONCURRENCY,
+  OPT_GAP,
+  OPT_RUNTIME,
+  OPT_SAMPLES,
+  OPT_SHOW_JOB,
+  OPT_NO_CGROUP,
 };
 
 static const struct mf_opt bench_opts[] = {
   { OPT_RUNS, 'n', "runs", "N", "latency samples of each variant (default 200; 0: none)", NULL, false },
-  { OPT_SECONDS, 's', "seconds", "S", "how long the rate of each variant is measured (default 3; 0: not)", NULL, false },
+  { OPT_SECONDS, 's', "seconds", "S", "how long the rate of each variant is measured (default 3; 0: not)", NULL,
+    false },
   { OPT_MODE, 0, "mode", "MODE", "pool: children kept ready; demand: forked when asked for (default: both)",
     "pool demand", false },
   { OPT_KIND, 0, "runtime-kind", "KIND", "stdlib or data (default: both)", "stdlib data", false },
@@ -164,7 +176,8 @@ static void add_variants(struct bench *b)
     for (size_t j = 0; j < MF_ARRAY_N(jobs); j++) {
       /* pandas loaded anew in each run says nothing, unless that is just what was asked for */
       bool asked = a->kind && a->job;
-      if (!is_wanted(a->kind, data ? "data" : "stdlib") || !is_wanted(a->job, jobs[j].name) || (!data && j > 0 && !asked))
+      if (!is_wanted(a->kind, data ? "data" : "stdlib") || !is_wanted(a->job, jobs[j].name) ||
+          (!data && j > 0 && !asked))
         continue;
       for (enum mode m = 0; m < MODE_N; m++) {
         if (!is_wanted(a->mode, mode_names[m]))
@@ -393,8 +406,9 @@ const struct mf_command mf_command_bench = {
   .name = "bench",
   .usage = "[options]",
   .summary = "measure how fast sandboxes start on this machine",
-  .about = "Measures fresh sandboxes on this machine: how long one takes from the call to the result, how many a second can\n"
-           "be had, and what an idle one costs in memory. All variants are measured in turns by one process.",
+  .about = "Measures fresh sandboxes on this machine: how long one takes from the call to the result, how many\n"
+           "a second can be had, and what an idle one costs in memory. All variants are measured in turns by\n"
+           "one process.",
   .examples = "  mayfly bench\n  mayfly bench --runs 1000 --mode pool --job print --json\n"
               "  mayfly bench --show-job pandas",
   .opts = bench_opts,

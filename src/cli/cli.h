@@ -7,8 +7,8 @@
 #include "opt.h"
 
 enum {
-  MF_EXIT_USAGE = 2,   /* wrong words on the command line (commands other than run) */
-  MF_EXIT_OURS = 125,  /* `run`: we failed, not the program; its usage errors too */
+  MF_EXIT_USAGE = 2,  /* wrong words on the command line (commands other than run) */
+  MF_EXIT_OURS = 125, /* `run`: we failed, not the program; its usage errors too */
   MF_EXIT_TIMEOUT = 124,
   MF_EXIT_MEMORY = 137,
 };
@@ -26,7 +26,7 @@ struct mf_command {
 };
 
 extern const struct mf_command mf_command_run, mf_command_doctor, mf_command_bench, mf_command_version, mf_command_help,
-  mf_command_completion;
+    mf_command_completion;
 
 /* All commands, in the order of the help; NULL ends the list. */
 extern const struct mf_command *const mf_commands[];

@@ -157,9 +157,10 @@ const struct mf_command mf_command_doctor = {
   .name = "doctor",
   .usage = "[--json] [--runtime DIR]",
   .summary = "say what this machine can do, and what helps where it cannot",
-  .about = "Tries each layer of the sandbox for real, in processes that end at once, then a whole sandbox. A row is ✓ when it\n"
-           "works, ! when runs are possible without it, ✗ when isolation \"require\" (the default) refuses to start; below it\n"
-           "stands what helps. The exit status is 0 only when \"require\" would start.",
+  .about = "Tries each layer of the sandbox for real, in processes that end at once, then a whole sandbox. A\n"
+           "row is ✓ when it works, ! when runs are possible without it, ✗ when isolation \"require\" (the\n"
+           "default) refuses to start; below it stands what helps. The exit status is 0 only when \"require\"\n"
+           "would start.",
   .examples = "  mayfly doctor\n  mayfly doctor --json | jq '.rows[] | select(.state != \"ok\")'",
   .opts = doctor_opts,
   .run = run_doctor,

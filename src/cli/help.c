@@ -31,12 +31,14 @@ void mf_help_command(const struct mf_command *c, struct mf_buf *out)
 
 void mf_help_overview(struct mf_buf *out)
 {
-  mf_put(out, "Usage: mayfly COMMAND [options]\n\n"
-              "Runs Python that somebody else wrote in a fresh Linux sandbox: born ready, works once, dies.\n\nCommands:\n");
+  mf_put(out,
+         "Usage: mayfly COMMAND [options]\n\n"
+         "Runs Python that somebody else wrote in a fresh Linux sandbox: born ready, works once, dies.\n\nCommands:\n");
   for (const struct mf_command *const *c = mf_commands; *c; c++)
     mf_put(out, "  %-12s%s\n", (*c)->name, (*c)->summary);
-  mf_put(out, "\n'mayfly COMMAND --help' shows the options and examples of a command.\n"
-              "First steps: 'mayfly doctor' says what this machine can do, then 'mayfly run analysis.py -f sales.csv'.\n");
+  mf_put(out,
+         "\n'mayfly COMMAND --help' shows the options and examples of a command.\n"
+         "First steps: 'mayfly doctor' says what this machine can do, then 'mayfly run analysis.py -f sales.csv'.\n");
 }
 
 static int run_help(const struct mf_command *self, int argc, char **argv)

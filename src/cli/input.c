@@ -85,7 +85,8 @@ void mf_input_done(struct mf_input *in)
   *in = (struct mf_input){ 0 };
 }
 
-/* Reads to the end, but not past max + 1 bytes: what grows or never ends is noticed by its size. *ret_n may be max + 1. */
+/* Reads to the end, but not past max + 1 bytes: what grows or never ends is noticed by its size. *ret_n may be max + 1.
+ */
 static enum mf_code read_bounded(int fd, size_t guess, size_t max, const char *shown, char **ret, size_t *ret_n,
                                  struct mf_err *err)
 {
@@ -117,7 +118,7 @@ static enum mf_code read_bounded(int fd, size_t guess, size_t max, const char *s
 
 static const char *kind_of(mode_t mode)
 {
-  return S_ISDIR(mode)  ? "is a directory"
+  return S_ISDIR(mode)    ? "is a directory"
          : S_ISFIFO(mode) ? "is a pipe, not a regular file"
          : S_ISSOCK(mode) ? "is a socket, not a regular file"
                           : "is a device, not a regular file";

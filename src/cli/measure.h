@@ -28,7 +28,8 @@ MF_MUST_USE enum mf_code mf_measure_one(struct mf_loop *loop, struct mf_provider
                                         struct mf_samples *s, struct mf_err *err);
 
 /* Keeps `concurrency` runs under way for `seconds`. *ret_rate: results a second. */
-MF_MUST_USE enum mf_code mf_measure_rate(struct mf_loop *loop, struct mf_provider *p, const struct mf_sandbox_spec *spec,
-                                         unsigned concurrency, double seconds, double *ret_rate, struct mf_err *err);
+MF_MUST_USE enum mf_code mf_measure_rate(struct mf_loop *loop, struct mf_provider *p,
+                                         const struct mf_sandbox_spec *spec, unsigned concurrency, double seconds,
+                                         double *ret_rate, struct mf_err *err);
 
 #endif

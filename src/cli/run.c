@@ -20,12 +20,27 @@
 #define JSON_BYTES_MAX (256u << 20) /* two streams of 16 MiB, each byte escaped as six */
 
 enum {
-  OPT_FILE = 2, OPT_OUTPUT, OPT_TIMEOUT, OPT_MEMORY, OPT_CPU, OPT_PIDS, OPT_OUTPUT_LIMIT, OPT_PROVIDER, OPT_ISOLATION,
-  OPT_RUNTIME, OPT_STDLIB, OPT_DATA, OPT_JSON, OPT_RECEIPT, OPT_NO_CGROUP, OPT_DISABLE_LAYERS,
+  OPT_FILE = 2,
+  OPT_OUTPUT,
+  OPT_TIMEOUT,
+  OPT_MEMORY,
+  OPT_CPU,
+  OPT_PIDS,
+  OPT_OUTPUT_LIMIT,
+  OPT_PROVIDER,
+  OPT_ISOLATION,
+  OPT_RUNTIME,
+  OPT_STDLIB,
+  OPT_DATA,
+  OPT_JSON,
+  OPT_RECEIPT,
+  OPT_NO_CGROUP,
+  OPT_DISABLE_LAYERS,
 };
 
 static const struct mf_opt run_opts[] = {
-  { OPT_FILE, 'f', "file", "FILE[:NAME]", "give the program an input file, under NAME; may be repeated", "@file", false },
+  { OPT_FILE, 'f', "file", "FILE[:NAME]", "give the program an input file, under NAME; may be repeated", "@file",
+    false },
   { OPT_OUTPUT, 'o', "output", "DIR", "where files that it made go (default ./mayfly-out)", "@dir", false },
   { OPT_TIMEOUT, 't', "timeout", "MS", "wall time for the program (default 60000)", NULL, false },
   { OPT_MEMORY, 'm', "memory", "MB", "memory of the whole sandbox (default 1024)", NULL, false },
@@ -182,8 +197,8 @@ static enum mf_code take_word(struct run_args *a, bool ended, const char *word, 
   }
   if (!ended) {
     mf_escape(mf_str_of(word), shown, sizeof(shown));
-    return mf_fail(err, MF_E_INPUT, 0, "unexpected word '%s': arguments of the program go after --, input files after -f",
-                   shown);
+    return mf_fail(err, MF_E_INPUT, 0,
+                   "unexpected word '%s': arguments of the program go after --, input files after -f", shown);
   }
   if (a->argv_n >= MF_ARGV_COUNT_MAX)
     return mf_fail(err, MF_E_LIMIT, 0, "more than %u arguments", MF_ARGV_COUNT_MAX);
@@ -549,12 +564,12 @@ const struct mf_command mf_command_run = {
   .name = "run",
   .usage = "[options] FILE|- [-- ARGS…]",
   .summary = "run a Python program in a fresh sandbox",
-  .about =
-    "Runs FILE, or standard input for -, in a sandbox of its own: no network, no file of this machine but the inputs\n"
-    "given with -f, bounded time, memory, processes and output. What it prints is shown as it comes. Files that it leaves\n"
-    "in its working directory are written to the output directory when it has ended.\n\n"
-    "The exit status is the program's own; 128 + N when signal N ended it; 124 when it timed out; 137 when it was over its\n"
-    "memory; 125 when Mayfly itself could not do its part.",
+  .about = "Runs FILE, or standard input for -, in a sandbox of its own: no network, no file of this machine\n"
+           "but the inputs given with -f, bounded time, memory, processes and output. What it prints is shown\n"
+           "as it comes. Files that it leaves in its working directory are written to the output directory\n"
+           "when it has ended.\n\n"
+           "The exit status is the program's own; 128 + N when signal N ended it; 124 when it timed out; 137\n"
+           "when it was over its memory; 125 when Mayfly itself could not do its part.",
   .examples = "  mayfly run analysis.py -f sales.csv\n"
               "  mayfly run plot.py -f /data/2026-01.csv:in.csv -o pictures\n"
               "  echo 'print(6 * 7)' | mayfly run -\n"

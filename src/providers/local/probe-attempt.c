@@ -176,8 +176,8 @@ static void try_proc(struct mf_attempt *a)
   if (access(self, R_OK) != 0)
     fail_at(a, "mount proc", errno);
   else
-    snprintf(a->note, sizeof(a->note), small ? "a new one shows its own processes only"
-                                             : "a new one could be mounted, without subset=pid");
+    snprintf(a->note, sizeof(a->note),
+             small ? "a new one shows its own processes only" : "a new one could be mounted, without subset=pid");
 }
 
 static void try_pivot(struct mf_attempt *a)
@@ -244,7 +244,8 @@ static void try_rlimit(struct mf_attempt *a)
   } rows[] = { { RLIMIT_CORE, 0 }, { RLIMIT_NOFILE, 64 }, { RLIMIT_NPROC, 16 }, { RLIMIT_FSIZE, 1 << 20 } };
   for (size_t i = 0; i < MF_ARRAY_N(rows); i++) {
     struct rlimit set = { rows[i].value, rows[i].value }, now;
-    if (setrlimit((__rlimit_resource_t)rows[i].what, &set) != 0 || getrlimit((__rlimit_resource_t)rows[i].what, &now) != 0) {
+    if (setrlimit((__rlimit_resource_t)rows[i].what, &set) != 0 ||
+        getrlimit((__rlimit_resource_t)rows[i].what, &now) != 0) {
       fail_at(a, "rlimits", errno);
       return;
     }

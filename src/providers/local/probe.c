@@ -43,7 +43,8 @@ static const struct layer_row layer_rows[] = {
   { "network namespace", MF_ATTEMPT_NET, "unshare network", MF_LAYER_NET, MF_PROBE_FAIL, true },
   { "ipc namespace", MF_ATTEMPT_IPC, "unshare ipc", MF_LAYER_IPC, MF_PROBE_FAIL, true },
   { "uts namespace", MF_ATTEMPT_UTS, "unshare uts", MF_LAYER_UTS, MF_PROBE_FAIL, true },
-  { "proc", MF_ATTEMPT_PROC, "mount proc", MF_LAYER_PROC, MF_PROBE_WARN, true }, /* a sandbox without /proc shows even less */
+  { "proc", MF_ATTEMPT_PROC, "mount proc", MF_LAYER_PROC, MF_PROBE_WARN,
+    true }, /* a sandbox without /proc shows even less */
   { "pivot_root", MF_ATTEMPT_PIVOT, "pivot root", 0, MF_PROBE_FAIL, true },
   { "no_new_privs", MF_ATTEMPT_NNP, "no_new_privs", MF_LAYER_NNP, MF_PROBE_FAIL, false },
   { "capabilities", MF_ATTEMPT_CAPS, "drop capabilities", MF_LAYER_CAPS, MF_PROBE_FAIL, true },
@@ -104,7 +105,8 @@ static void add_layer(struct probe *p, const struct layer_row *l, bool has_user)
 /* A font for Chinese, Japanese and Korean below `dir`, by the names such fonts have. */
 static bool find_font(const char *dir, unsigned depth, char *ret, size_t n)
 {
-  static const char *const marks[] = { "CJK", "cjk", "wqy", "NotoSansSC", "NotoSansJP", "SourceHan", "uming", "ukai", "DroidSansFallback" };
+  static const char *const marks[] = { "CJK",       "cjk",   "wqy",  "NotoSansSC",       "NotoSansJP",
+                                       "SourceHan", "uming", "ukai", "DroidSansFallback" };
   DIR *d = opendir(dir);
   bool found = false;
   if (!d)
@@ -154,7 +156,8 @@ static bool add_runtime(struct probe *p)
     row->state = MF_PROBE_OK;
     snprintf(row->detail, sizeof(row->detail), "%s", font);
   } else {
-    snprintf(row->detail, sizeof(row->detail), "none in the runtime: Chinese, Japanese and Korean text in plots shows as boxes");
+    snprintf(row->detail, sizeof(row->detail),
+             "none in the runtime: Chinese, Japanese and Korean text in plots shows as boxes");
     mf_machine_remedy(&p->machine, "font", 0, row->remedy, sizeof(row->remedy));
   }
   return true;
@@ -180,7 +183,8 @@ static void add_whole(struct probe *p)
   row = add_row(p, "whole sandbox", a.ok ? MF_PROBE_OK : MF_PROBE_FAIL);
   snprintf(row->detail, sizeof(row->detail), "%s", a.note);
   if (!a.ok)
-    snprintf(row->remedy, sizeof(row->remedy), "mend the rows marked above; where there are none, please report this text");
+    snprintf(row->remedy, sizeof(row->remedy),
+             "mend the rows marked above; where there are none, please report this text");
 }
 
 unsigned mf_local_probe(const struct mf_local_config *config, struct mf_probe_row rows[MF_PROBE_ROWS_MAX])

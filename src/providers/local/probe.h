@@ -37,12 +37,12 @@ enum mf_attempt_kind {
   MF_ATTEMPT_N
 };
 
-/* Really does it, in a process of its own that is gone when this returns (at the latest after 10 s). The process must be
- * single-threaded. */
+/* Really does it, in a process of its own that is gone when this returns (at the latest after 10 s). The process must
+ * be single-threaded. */
 void mf_attempt(enum mf_attempt_kind kind, struct mf_attempt *ret);
 
-/* Starts a provider as `config` says with isolation "require" and runs print(1). ret->note: what was seen. Runs a loop of
- * its own. *ret_info is what the supervisor told, zeroed when it did not come so far. */
+/* Starts a provider as `config` says with isolation "require" and runs print(1). ret->note: what was seen. Runs a loop
+ * of its own. *ret_info is what the supervisor told, zeroed when it did not come so far. */
 void mf_probe_whole(const struct mf_local_config *config, struct mf_attempt *ret, struct mf_local_info *ret_info);
 
 #endif

@@ -1,7 +1,7 @@
 /* From a failed step to what a person can do about it: the exact commands.
  *
- * A step fails with the same EPERM for very different reasons, so the machine's settings are asked in the order in which
- * they are certain: a sysctl that says "no" is the reason; a filter around us may be; a guess comes last. */
+ * A step fails with the same EPERM for very different reasons, so the machine's settings are asked in the order in
+ * which they are certain: a sysctl that says "no" is the reason; a filter around us may be; a guess comes last. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,26 +19,30 @@ static void say_container(const struct mf_machine *m, char *ret, size_t n)
 {
   switch (m->container) {
   case MF_CONTAINER_KUBERNETES:
-    snprintf(ret, n,
-             "the pod's default profiles forbid namespaces and mounts; in the pod: hostUsers: false; in the container's "
-             "securityContext: seccompProfile: {type: Unconfined}, appArmorProfile: {type: Unconfined}, "
-             "procMount: Unmasked");
+    snprintf(
+        ret, n,
+        "the pod's default profiles forbid namespaces and mounts; in the pod: hostUsers: false; in the container's "
+        "securityContext: seccompProfile: {type: Unconfined}, appArmorProfile: {type: Unconfined}, "
+        "procMount: Unmasked");
     break;
   case MF_CONTAINER_PODMAN:
-    snprintf(ret, n, "the container's default profiles forbid namespaces or mounts: "
-                     "podman run --security-opt seccomp=unconfined --security-opt apparmor=unconfined "
-                     "--security-opt unmask=ALL …");
+    snprintf(ret, n,
+             "the container's default profiles forbid namespaces or mounts: "
+             "podman run --security-opt seccomp=unconfined --security-opt apparmor=unconfined "
+             "--security-opt unmask=ALL …");
     break;
   case MF_CONTAINER_NONE:
-    snprintf(ret, n, "a seccomp filter around this process forbids namespaces or mounts: start mayfly outside of it, or, if "
-                     "this is a container, with: docker run --security-opt seccomp=unconfined "
-                     "--security-opt apparmor=unconfined --security-opt systempaths=unconfined …");
+    snprintf(ret, n,
+             "a seccomp filter around this process forbids namespaces or mounts: start mayfly outside of it, or, if "
+             "this is a container, with: docker run --security-opt seccomp=unconfined "
+             "--security-opt apparmor=unconfined --security-opt systempaths=unconfined …");
     break;
   case MF_CONTAINER_DOCKER:
   case MF_CONTAINER_OTHER:
-    snprintf(ret, n, "Docker's default seccomp and AppArmor profiles forbid namespaces and mounts: "
-                     "docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined "
-                     "--security-opt systempaths=unconfined …");
+    snprintf(ret, n,
+             "Docker's default seccomp and AppArmor profiles forbid namespaces and mounts: "
+             "docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined "
+             "--security-opt systempaths=unconfined …");
     break;
   }
 }
@@ -70,9 +74,10 @@ static void say_sysctl(const char *name, const char *value, char *ret, size_t n)
 
 static void say_chroot(char *ret, size_t n)
 {
-  snprintf(ret, n, "this process runs in a chroot, where Linux makes no user namespaces: enter the folder as a container "
-                   "instead: sudo systemd-nspawn -D DIR, or: sudo unshare --mount sh -c 'mount --rbind DIR DIR && cd DIR && "
-                   "mkdir -p .old && pivot_root . .old && exec sh'");
+  snprintf(ret, n,
+           "this process runs in a chroot, where Linux makes no user namespaces: enter the folder as a container "
+           "instead: sudo systemd-nspawn -D DIR, or: sudo unshare --mount sh -c 'mount --rbind DIR DIR && cd DIR && "
+           "mkdir -p .old && pivot_root . .old && exec sh'");
 }
 
 /* ---- the steps ---- */
@@ -187,8 +192,9 @@ static void say_namespace(const struct mf_machine *m, const struct step_row *row
   } else if (sys == ENOSYS || sys == EINVAL) {
     snprintf(ret, n, "this kernel (%s) cannot make it: run one with %s", m->kernel, row->feature);
   } else {
-    snprintf(ret, n, "a security module or a container around this process forbids it: try 'unshare -Ur true' in the same "
-                     "place, and look for the reason in 'sudo dmesg | tail' and 'sudo ausearch -m avc'");
+    snprintf(ret, n,
+             "a security module or a container around this process forbids it: try 'unshare -Ur true' in the same "
+             "place, and look for the reason in 'sudo dmesg | tail' and 'sudo ausearch -m avc'");
   }
 }
 
@@ -204,22 +210,26 @@ static void say_mount(const struct mf_machine *m, const struct step_row *row, in
   else if (sys == ENOENT || sys == ENOTDIR)
     snprintf(ret, n, "the runtime is not whole: make it anew with scripts/setup-runtime");
   else
-    snprintf(ret, n, "a security module forbids mounts in a user namespace: look for the reason in 'sudo dmesg | tail' and "
-                     "'sudo ausearch -m avc'");
+    snprintf(ret, n,
+             "a security module forbids mounts in a user namespace: look for the reason in 'sudo dmesg | tail' and "
+             "'sudo ausearch -m avc'");
 }
 
 static void say_landlock(const struct mf_machine *m, int sys, char *ret, size_t n)
 {
   if (sys == EOPNOTSUPP || m->landlock_absent) {
-    snprintf(ret, n,
-             "the kernel has Landlock switched off: add lsm=landlock,%s to GRUB_CMDLINE_LINUX in /etc/default/grub, then: "
-             "sudo update-grub && sudo reboot",
-             m->lsm[0] ? m->lsm : "lockdown,yama,integrity,apparmor,bpf");
+    snprintf(
+        ret, n,
+        "the kernel has Landlock switched off: add lsm=landlock,%s to GRUB_CMDLINE_LINUX in /etc/default/grub, then: "
+        "sudo update-grub && sudo reboot",
+        m->lsm[0] ? m->lsm : "lockdown,yama,integrity,apparmor,bpf");
   } else if (filter_may_be_it(m, sys)) {
     say_container(m, ret, n);
   } else {
-    snprintf(ret, n, "Landlock needs Linux 5.13 or newer with CONFIG_SECURITY_LANDLOCK=y and landlock in CONFIG_LSM (this "
-                     "kernel is %s)", m->kernel);
+    snprintf(ret, n,
+             "Landlock needs Linux 5.13 or newer with CONFIG_SECURITY_LANDLOCK=y and landlock in CONFIG_LSM (this "
+             "kernel is %s)",
+             m->kernel);
   }
 }
 
@@ -228,18 +238,21 @@ static void say_cgroup(const struct mf_machine *m, char *ret, size_t n)
   switch (m->container) {
   case MF_CONTAINER_DOCKER:
   case MF_CONTAINER_PODMAN:
-    snprintf(ret, n, "optional, for exact memory limits: docker run --cgroupns=private "
-                     "--security-opt writable-cgroups=true … (Docker 28 and newer; cgroup v2 hosts)");
+    snprintf(ret, n,
+             "optional, for exact memory limits: docker run --cgroupns=private "
+             "--security-opt writable-cgroups=true … (Docker 28 and newer; cgroup v2 hosts)");
     break;
   case MF_CONTAINER_KUBERNETES:
   case MF_CONTAINER_OTHER:
-    snprintf(ret, n, "optional, for exact memory limits: give the container a writable /sys/fs/cgroup (containerd 2.1: "
-                     "cgroup_writable = true)");
+    snprintf(ret, n,
+             "optional, for exact memory limits: give the container a writable /sys/fs/cgroup (containerd 2.1: "
+             "cgroup_writable = true)");
     break;
   case MF_CONTAINER_NONE:
     if (m->is_root)
-      snprintf(ret, n, "optional, for exact memory limits: systemd-run --scope -p Delegate=yes mayfly …, or Delegate=yes "
-                       "in its unit");
+      snprintf(ret, n,
+               "optional, for exact memory limits: systemd-run --scope -p Delegate=yes mayfly …, or Delegate=yes "
+               "in its unit");
     else
       snprintf(ret, n, "optional, for exact memory limits: systemd-run --user --scope -p Delegate=yes mayfly …");
     break;
@@ -249,7 +262,8 @@ static void say_cgroup(const struct mf_machine *m, char *ret, size_t n)
 static void say_pages(const struct mf_machine *m, char *ret, size_t n)
 {
   if (m->thp_never)
-    snprintf(ret, n, "optional, for faster starts: echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled");
+    snprintf(ret, n,
+             "optional, for faster starts: echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled");
   else
     snprintf(ret, n, "optional, for faster starts: run a kernel with CONFIG_TRANSPARENT_HUGEPAGE=y");
 }
@@ -281,14 +295,16 @@ void mf_machine_remedy(const struct mf_machine *m, const char *step, int sys, ch
     say_cgroup(m, ret, n);
     break;
   case FAMILY_RUNTIME:
-    snprintf(ret, n, "make the runtime (anew): scripts/setup-runtime, or name one with --runtime DIR or MAYFLY_RUNTIME");
+    snprintf(ret, n,
+             "make the runtime (anew): scripts/setup-runtime, or name one with --runtime DIR or MAYFLY_RUNTIME");
     break;
   case FAMILY_PAGES:
     say_pages(m, ret, n);
     break;
   case FAMILY_LIMITS:
-    snprintf(ret, n, "this process has too low hard limits of its own: see 'ulimit -Ha' and raise them, in a unit with "
-                     "LimitNOFILE= and LimitNPROC=");
+    snprintf(ret, n,
+             "this process has too low hard limits of its own: see 'ulimit -Ha' and raise them, in a unit with "
+             "LimitNOFILE= and LimitNPROC=");
     break;
   case FAMILY_SECCOMP:
   case FAMILY_SYSCALL:

@@ -52,10 +52,22 @@ static void utf8_places(void **state)
     const char *text;
     size_t at;
   } rows[] = {
-    { "", 0 },           { "abc", 3 },           { "é☕😀", 9 },         { "a\xff", 1 },
-    { "a\x80", 1 },      { "\xc0\x80", 0 },      { "\xe0\x80\x80", 0 },  { "\xed\xa0\x80", 0 },
-    { "\xf4\x90\x80\x80", 0 }, { "ab\xe2\x98", 2 }, { "ab\xc3", 2 },     { "\xf0\x8f\x80\x80", 0 },
-    { "\xef\xbf\xbf", 3 }, { "\xf4\x8f\xbf\xbf", 4 }, { "x\xf0\x9f\x98", 1 }, { "\xed\x9f\xbf", 3 },
+    { "", 0 },
+    { "abc", 3 },
+    { "é☕😀", 9 },
+    { "a\xff", 1 },
+    { "a\x80", 1 },
+    { "\xc0\x80", 0 },
+    { "\xe0\x80\x80", 0 },
+    { "\xed\xa0\x80", 0 },
+    { "\xf4\x90\x80\x80", 0 },
+    { "ab\xe2\x98", 2 },
+    { "ab\xc3", 2 },
+    { "\xf0\x8f\x80\x80", 0 },
+    { "\xef\xbf\xbf", 3 },
+    { "\xf4\x8f\xbf\xbf", 4 },
+    { "x\xf0\x9f\x98", 1 },
+    { "\xed\x9f\xbf", 3 },
   };
   for (size_t i = 0; i < MF_ARRAY_N(rows); i++)
     assert_int_equal(mf_utf8_bad_at((struct mf_str){ rows[i].text, strlen(rows[i].text) }), rows[i].at);
@@ -173,7 +185,8 @@ static void bad_inputs(void **state)
   assert_input_fails(&p->in, "d", "d: is a directory");
   assert_input_fails(&p->in, "pipe", "pipe: is a pipe");
   assert_input_fails(&p->in, "/dev/null", "/dev/null: is a device");
-  static const char *const bad[] = { "a:../x", "a:/abs", "a:x/../y", "a:.", "a:x//y", "a:new\nline", "a:\xff", "a:", "a:x/" };
+  static const char *const bad[] = { "a:../x",      "a:/abs", "a:x/../y", "a:.", "a:x//y",
+                                     "a:new\nline", "a:\xff", "a:",       "a:x/" };
   for (size_t i = 0; i < MF_ARRAY_N(bad); i++)
     assert_input_fails(&p->in, bad[i], "input name");
   char name[300] = "a:";
@@ -208,7 +221,7 @@ static void too_many(void **state)
   struct place *p = *state;
   struct mf_err err = { 0 };
   put("a", "1", 1);
-  char (*args)[16] = calloc(MF_INPUT_COUNT_MAX, sizeof(*args));
+  char(*args)[16] = calloc(MF_INPUT_COUNT_MAX, sizeof(*args));
   assert_non_null(args);
   for (unsigned i = 0; i < MF_INPUT_COUNT_MAX; i++) {
     snprintf(args[i], sizeof(args[i]), "a:f%u", i);
@@ -223,8 +236,8 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
   const struct CMUnitTest tests[] = {
-    T(utf8_places), T(sizes),      T(a_program),                     T(an_empty_program),
-    T(bad_programs), T(inputs),    T(bad_inputs),                    T(the_limit_is_for_all_together),
+    T(utf8_places),  T(sizes),  T(a_program),  T(an_empty_program),
+    T(bad_programs), T(inputs), T(bad_inputs), T(the_limit_is_for_all_together),
     T(too_many),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

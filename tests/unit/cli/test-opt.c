@@ -49,7 +49,10 @@ static void check(int argc, const char *const *argv, const struct expected *want
     const struct expected want_[] = { __VA_ARGS__, { -1, NULL } };                                                     \
     check((int)MF_ARRAY_N(argv_), argv_, want_);                                                                       \
   } while (0)
-#define W(...) { __VA_ARGS__ }
+#define W(...)                                                                                                         \
+  {                                                                                                                    \
+    __VA_ARGS__                                                                                                        \
+  }
 
 static void long_and_short_forms(void **state)
 {
@@ -177,9 +180,12 @@ static void every_command_is_whole(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(long_and_short_forms),     cmocka_unit_test(words_and_the_end_of_options),
-    cmocka_unit_test(choices),                  cmocka_unit_test(errors_name_the_option),
-    cmocka_unit_test(hostile_words_are_escaped_and_bounded), cmocka_unit_test(commands_have_neighbours),
+    cmocka_unit_test(long_and_short_forms),
+    cmocka_unit_test(words_and_the_end_of_options),
+    cmocka_unit_test(choices),
+    cmocka_unit_test(errors_name_the_option),
+    cmocka_unit_test(hostile_words_are_escaped_and_bounded),
+    cmocka_unit_test(commands_have_neighbours),
     cmocka_unit_test(every_command_is_whole),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -174,7 +174,8 @@ static void ubuntu_apparmor(void **state)
   struct mf_machine m = read_machine(*state);
   assert_true(m.apparmor_restricts);
   /* The namespace itself is made; what is refused are the capabilities in it. */
-  static const char *const steps[] = { "unshare user", "map user", "mount private", "mount root", "pivot root", "unshare network" };
+  static const char *const steps[] = { "unshare user", "map user",   "mount private",
+                                       "mount root",   "pivot root", "unshare network" };
   for (size_t i = 0; i < MF_ARRAY_N(steps); i++) {
     const char *text = remedy(&m, steps[i], i % 2 ? EACCES : EPERM);
     assert_says(text, "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0");
@@ -256,7 +257,8 @@ static void masked_proc(void **state)
 {
   put(*state, "/.dockerenv", "");
   put(*state, "/proc/self/mountinfo",
-      MOUNTINFO "40 22 0:5 /null /proc/kcore rw,nosuid - devtmpfs udev rw\n41 22 0:20 /sys /proc/sys ro - proc proc rw\n");
+      MOUNTINFO
+      "40 22 0:5 /null /proc/kcore rw,nosuid - devtmpfs udev rw\n41 22 0:20 /sys /proc/sys ro - proc proc rw\n");
   struct mf_machine m = read_machine(*state);
   assert_true(m.proc_masked);
   assert_string_equal(m.proc_mask, "/proc/kcore");
