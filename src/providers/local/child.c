@@ -33,7 +33,7 @@ union child_frame {
 
 static bool takes_input(const struct mf_slot *slot)
 {
-  return slot->run && !slot->run->is_ending;
+  return slot->run && !slot->run->is_ending && !slot->run->has_word;
 }
 
 /* ---- control ---- */
@@ -214,10 +214,10 @@ bool mf_child_read_pipe(struct mf_slot *slot, unsigned stream, size_t max, size_
   if (!run)
     return true; /* before the job: nobody's */
   if (forward(run, stream, (size_t)n) && run->spec.stop_on_output) {
-    if (run->is_ending && run->fin.killed == MF_KILL_NONE && !run->fin.crashed)
-      run->fin.killed = MF_KILL_OUTPUT; /* it ended before we could: the rule is the same */
-    else if (!run->is_ending)
+    if (!run->is_ending && !run->has_word)
       mf_sup_run_kill(run, MF_KILL_OUTPUT);
+    else if (run->fin.killed == MF_KILL_NONE && !run->fin.crashed)
+      run->fin.killed = MF_KILL_OUTPUT; /* it ended before we could: the rule is the same */
   }
   return true;
 }
@@ -316,7 +316,7 @@ void mf_child_exited(struct mf_slot *slot, bool has_status, int status, uint64_t
   case MF_SLOT_BUSY:
     /* a word that was sent before the end is read before the end */
     mf_child_read_control(slot, FRAMES_AT_END);
-    if (takes_input(slot))
+    if (slot->run && !slot->run->is_ending)
       mf_sup_run_exited(slot->run);
     break;
   case MF_SLOT_FREE:

@@ -11,11 +11,13 @@
 #include <sys/wait.h>
 
 #include "base/time.h"
+#include "proctree.h"
 #include "supervisor-internal.h"
 
 #include "base/banned.h"
 
 #define TRIES_MAX 2u
+#define FIGURES_WAIT_NS (5 * MF_NS_PER_MS)
 #define PIPE_BYTES_DEFAULT 65536u
 #define PIPE_BYTES_MAX (1u << 20)
 
@@ -220,8 +222,9 @@ static void end_run(struct mf_sup_run *run, uint64_t children_cpu_us, bool kill_
   mf_sup_run_pump(run);
 }
 
-void mf_sup_run_word(struct mf_sup_run *run, const struct mf_child_word *word)
+static void end_by_word(struct mf_sup_run *run)
 {
+  const struct mf_child_word *word = &run->word;
   run->fin.by_word = 1;
   run->fin.exit_code = word->exit_code & 0xff;
   run->fin.uncaught = word->uncaught <= MF_UNCAUGHT_PIDS ? word->uncaught : MF_UNCAUGHT_NONE;
@@ -229,9 +232,27 @@ void mf_sup_run_word(struct mf_sup_run *run, const struct mf_child_word *word)
   end_run(run, word->children_cpu_us, false);
 }
 
+void mf_sup_run_word(struct mf_sup_run *run, const struct mf_child_word *word)
+{
+  const struct mf_slot *slot = run->slot;
+  uint64_t cpu_us;
+  run->word = *word;
+  run->has_word = true;
+  /* A child that was reaped before we came to read its word has no clock any more; the zygote's frame with the figures
+   * is there already, or nearly. */
+  if (slot->guest_exited || mf_proc_cpu_us(slot->guest.pid, &cpu_us))
+    end_by_word(run);
+  else
+    mf_timer_arm(slot->wall, mf_now_ns() + FIGURES_WAIT_NS);
+}
+
 void mf_sup_run_exited(struct mf_sup_run *run)
 {
   const struct mf_slot *slot = run->slot;
+  if (run->has_word) {
+    end_by_word(run);
+    return;
+  }
   run->fin.has_files = 1;
   if (!slot->has_status) {
     run->fin.crashed = 1;
@@ -247,6 +268,10 @@ void mf_sup_run_kill(struct mf_sup_run *run, enum mf_kill_cause cause)
 {
   if (run->is_ending)
     return;
+  if (run->has_word) { /* it has ended before */
+    end_by_word(run);
+    return;
+  }
   run->fin.killed = cause;
   run->fin.has_files = 1;
   end_run(run, 0, true);
@@ -256,6 +281,10 @@ void mf_sup_run_crash(struct mf_sup_run *run, const char *text)
 {
   if (run->is_ending)
     return;
+  if (run->has_word) {
+    end_by_word(run);
+    return;
+  }
   run->fin.crashed = 1;
   run->fin.has_files = 1;
   snprintf(run->fin.text, sizeof run->fin.text, "%s", text);
@@ -281,7 +310,7 @@ void mf_sup_run_on_wall(void *user)
   struct mf_sup_run *run = slot->run;
   if (run && !run->is_ending) {
     uint64_t passed_ms = run->begin_ns ? (mf_now_ns() - run->begin_ns) / MF_NS_PER_MS : 0;
-    if (passed_ms < run->spec.wall_ms && mf_pidref_is_dead(&slot->guest))
+    if (passed_ms < run->spec.wall_ms && !run->has_word && mf_pidref_is_dead(&slot->guest))
       mf_child_exited(slot, false, 0, 0); /* armed early, to wait for a status that did not come */
     else
       mf_sup_run_kill(run, MF_KILL_WALL);

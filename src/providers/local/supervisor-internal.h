@@ -78,6 +78,8 @@ struct mf_sup_run {
   unsigned hint_n;
   struct mf_watchdog watchdog;
 
+  bool has_word;     /* and waits for the zygote's figures: see mf_sup_run_word */
+  struct mf_child_word word;
   bool is_ending;    /* no more input from the child counts */
   bool is_finished;  /* FINISHED was sent */
   size_t budget[2];  /* bytes that may still be read of each pipe at the end */
