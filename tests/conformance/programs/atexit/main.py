@@ -4,5 +4,7 @@ import time
 
 atexit.register(print, "registered first")
 atexit.register(print, "registered last")
-threading.Thread(target=lambda: (time.sleep(0.1), print("thread"))).start()
+ended = threading.Event()
+threading.Thread(target=lambda: (ended.wait(), time.sleep(0.1), print("thread"))).start()
 print("main")
+ended.set()
