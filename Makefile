@@ -54,7 +54,10 @@ fuzz:
 	@scripts/setup --tests
 	@scripts/fuzz $(SECONDS_EACH)
 
-soak: test
+soak:
+	@scripts/setup --tests
+	@scripts/setup-runtime --out $(BUILD)/runtime --quiet
+	@$(MAKE) --no-print-directory build
 	@scripts/soak
 
 sanitize:
