@@ -17,6 +17,7 @@ static const char *const code_names[MF_CODE_N] = {
   [MF_E_EXISTS] = "exists",
   [MF_E_GONE] = "gone",
   [MF_E_CAPACITY] = "capacity",
+  [MF_E_CANCELLED] = "cancelled",
   [MF_E_UNAVAILABLE] = "unavailable",
   [MF_E_SYS] = "sys",
   [MF_E_INTERNAL] = "internal",

@@ -11,21 +11,8 @@
 
 #include "base/log.h"
 #include "base/time.h"
+#include "loop-internal.h"
 #include "base/banned.h"
-
-struct deferred {
-  struct deferred *next;
-  mf_timer_fn *fn;
-  void *user;
-};
-
-struct mf_loop {
-  struct event_base *base;
-  struct event *defer_event;
-  struct deferred *first, **last_next;
-  unsigned object_n; /* watches and timers that were not freed */
-  bool is_running, stop_asked;
-};
 
 struct mf_watch {
   struct mf_loop *loop;
@@ -65,27 +52,32 @@ static void set_up_libevent(void)
   event_set_log_callback(on_libevent_log);
 }
 
-static void on_deferred(evutil_socket_t fd, short what, void *user)
+void mf_loop_calls_drop(struct mf_loop_calls *l)
 {
-  struct mf_loop *loop = user;
-  /* Only what was there at the start is called now. What these calls defer waits for the next turn, so that a
-   * chain of deferred calls cannot starve descriptors. A stop leaves the rest in the list. */
-  struct deferred **end = loop->last_next;
-  while (loop->first && !loop->stop_asked) {
-    struct deferred *d = loop->first;
-    bool is_last = &d->next == end;
-    loop->first = d->next;
-    if (!loop->first)
-      loop->last_next = &loop->first;
-    mf_timer_fn *fn = d->fn;
-    void *arg = d->user;
-    free(d);
+  struct mf_loop_call *c;
+  while ((c = mf_loop_calls_take(l)))
+    if (c->is_heap)
+      free(c);
+}
+
+/* Only what is there at the start is called. What these calls defer waits for the next turn, so that a chain of them cannot
+ * starve descriptors. A stop leaves the rest in the list. */
+static void make_calls(struct mf_loop *loop)
+{
+  struct mf_loop_calls *l = &loop->calls;
+  struct mf_loop_call **end = l->last_next;
+  while (l->first && !loop->stop_asked) {
+    struct mf_loop_call *c = mf_loop_calls_take(l);
+    /* The call may be gone when fn returns. */
+    bool is_last = &c->next == end;
+    mf_timer_fn *fn = c->fn;
+    void *arg = c->user;
+    if (c->is_heap)
+      free(c);
     fn(arg);
     if (is_last)
       break;
   }
-  if (loop->first && event_add(loop->defer_event, &(struct timeval){ 0, 0 }))
-    die("defer a call");
 }
 
 enum mf_code mf_loop_new(struct mf_loop **ret, struct mf_err *err)
@@ -106,11 +98,11 @@ enum mf_code mf_loop_new(struct mf_loop **ret, struct mf_err *err)
 
   struct mf_loop *loop = mf_xcalloc(1, sizeof(*loop));
   loop->base = base;
-  loop->last_next = &loop->first;
-  loop->defer_event = event_new(base, -1, 0, on_deferred, loop);
-  if (!loop->defer_event) {
+  mf_loop_calls_init(&loop->calls);
+  enum mf_code code = mf_mailbox_init(loop, err);
+  if (code) {
     mf_loop_free(loop);
-    return mf_fail(err, MF_E_SYS, ENOMEM, "create event loop");
+    return mf_wrap(err, code, "create event loop");
   }
   *ret = loop;
   return MF_OK;
@@ -120,14 +112,11 @@ void mf_loop_free(struct mf_loop *loop)
 {
   if (!loop)
     return;
-  assert(loop->object_n == 0 && !loop->is_running);
-  while (loop->first) {
-    struct deferred *d = loop->first;
-    loop->first = d->next;
-    free(d);
-  }
-  if (loop->defer_event)
-    event_free(loop->defer_event);
+  assert(!loop->is_running);
+  mf_mailbox_done(loop);
+  assert(loop->object_n == 0);
+  mf_loop_calls_drop(&loop->calls);
+  mf_fiber_host_done(&loop->fibers);
   event_base_free(loop->base);
   free(loop);
 }
@@ -137,9 +126,13 @@ enum mf_code mf_loop_run(struct mf_loop *loop, struct mf_err *err)
   assert(!loop->is_running);
   int failed = 0;
   loop->is_running = true;
-  /* The flag is ours because libevent forgets a break that was asked for before the loop runs. */
-  while (!loop->stop_asked && !failed)
-    failed = event_base_loop(loop->base, EVLOOP_NO_EXIT_ON_EMPTY) < 0;
+  /* One turn at a time, so that what a batch of callbacks woke runs right after it, without asking the kernel again. The
+   * flag is ours because libevent forgets a break that was asked for before the loop runs. */
+  while (!loop->stop_asked && !failed) {
+    int flags = EVLOOP_ONCE | EVLOOP_NO_EXIT_ON_EMPTY | (loop->calls.first ? EVLOOP_NONBLOCK : 0);
+    failed = event_base_loop(loop->base, flags) < 0;
+    make_calls(loop);
+  }
   loop->is_running = false;
   loop->stop_asked = false;
   if (failed)
@@ -156,13 +149,9 @@ void mf_loop_stop(struct mf_loop *loop)
 
 enum mf_code mf_loop_defer(struct mf_loop *loop, mf_timer_fn *fn, void *user, struct mf_err *err)
 {
-  /* A timeout of 0 rather than event_active: libevent would call an activated event in the same turn. */
-  if (!loop->first && event_add(loop->defer_event, &(struct timeval){ 0, 0 }))
-    return mf_fail(err, MF_E_SYS, ENOMEM, "defer a call");
-  struct deferred *d = mf_xcalloc(1, sizeof(*d));
-  *d = (struct deferred){ .fn = fn, .user = user };
-  *loop->last_next = d;
-  loop->last_next = &d->next;
+  struct mf_loop_call *c = mf_xcalloc(1, sizeof(*c));
+  *c = (struct mf_loop_call){ .fn = fn, .user = user, .is_heap = true };
+  mf_loop_calls_add(&loop->calls, c);
   return MF_OK;
 }
 

@@ -17,6 +17,7 @@ enum mf_code {
   MF_E_EXISTS,      /* it is there already */
   MF_E_GONE,        /* the peer or the object has ended */
   MF_E_CAPACITY,    /* no free permit; try again later */
+  MF_E_CANCELLED,   /* the one who asked does not want it any more */
   MF_E_UNAVAILABLE, /* this machine cannot do it (missing kernel feature, runtime not set up) */
   MF_E_SYS,         /* a system call failed: see sys */
   MF_E_INTERNAL,    /* a broken promise of our own */

@@ -1,0 +1,22 @@
+/* A bounded pool of worker threads for what blocks or computes: SQL, large JSON, files, hashing.
+ * Thread: the loop's, but for mf_mailbox_post. */
+#ifndef MF_LOOP_WORK_H
+#define MF_LOOP_WORK_H
+
+#include "loop/fiber.h"
+
+struct mf_pool;
+/* queue_max: how many calls may wait for a thread. Workers take no signals. */
+MF_MUST_USE enum mf_code mf_pool_new(struct mf_loop *loop, unsigned threads, unsigned queue_max, struct mf_pool **ret,
+                                     struct mf_err *err);
+/* Waits for what runs or is queued; fibers that wait for it go on when the loop runs again. NULL is fine. */
+void mf_pool_free(struct mf_pool *p);
+/* Runs fn(user) on a worker while the calling fiber waits. Not interrupted by cancel: when this returns, fn has returned or
+ * never ran (MF_E_CAPACITY: queue full). fn owns what it touches meanwhile. */
+MF_MUST_USE enum mf_code mf_pool_run(struct mf_pool *p, struct mf_fiber *self, void (*fn)(void *user), void *user,
+                                     struct mf_err *err);
+/* Thread: any, while the loop exists. Calls fn(user) on the loop; one thread's posts keep their order. What still waits in
+ * mf_loop_free is dropped. */
+void mf_mailbox_post(struct mf_loop *loop, void (*fn)(void *user), void *user);
+
+#endif
