@@ -107,7 +107,7 @@ void link_down(struct local *l, const char *why)
     if (r->state == RUN_QUEUED)
       r->deadline_ns = l->gap_until_ns;
     else if (r->state == RUN_LINGER)
-      run_free(r);
+      run_release(r);
     else
       run_end(r, MF_RUN_FAILED, MF_REASON_WORKER_CRASH, MF_DIAG_SUPERVISOR_ENDED);
   }

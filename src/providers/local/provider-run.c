@@ -84,6 +84,20 @@ void run_free(struct local_run *r)
   free(r);
 }
 
+static void tell_released(const struct mf_sandbox_events *events, void *user)
+{
+  if (events->released)
+    events->released(user);
+}
+
+void run_release(struct local_run *r)
+{
+  const struct mf_sandbox_events *events = r->events;
+  void *user = r->user;
+  run_free(r);
+  tell_released(events, user);
+}
+
 void run_note_spec(struct local_run *r, const struct mf_sandbox_spec *spec)
 {
   mf_receipt_fill_from_spec(&r->result->receipt, spec);
@@ -152,14 +166,16 @@ static void complete(struct local_run *r, const struct mf_verdict *v, const char
   result->cpu_ms = (r->finished.cpu_us + 500) / 1000;
   result->memory_peak_bytes = r->finished.memory_peak_bytes;
 
-  void (*finished)(void *user, struct mf_sandbox_result *result) = r->events->finished;
+  const struct mf_sandbox_events *events = r->events;
   void *user = r->user;
   r->result = NULL;
   if (is_free)
     run_free(r);
   else
     drop_parts(r);
-  finished(user, result);
+  events->finished(user, result);
+  if (is_free)
+    tell_released(events, user);
 }
 
 /* Past its cap under the policy "stop" the program is at its end, whether we or the supervisor stopped it or it ended
@@ -198,7 +214,7 @@ void run_settle(struct local_run *r)
   else if (r->state != RUN_LINGER)
     run_end(r, MF_RUN_CANCELLED, MF_REASON_CANCELLED, "");
   else if (is_free)
-    run_free(r);
+    run_release(r);
 }
 
 /* ---- what comes up ---- */
@@ -288,7 +304,7 @@ void run_on_reaped(struct local_run *r)
     complete_as_told(r, collect(r), true);
     return;
   case RUN_LINGER:
-    run_free(r);
+    run_release(r);
     return;
   }
 }

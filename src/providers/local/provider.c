@@ -218,7 +218,7 @@ static const struct mf_provider_ops local_ops = {
 static void free_local(struct local *l)
 {
   while (l->first)
-    run_free(l->first);
+    run_release(l->first);
   link_close_sock(l);
   l->sup_watch = mf_watch_free(l->sup_watch);
   mf_pidref_done(&l->sup);

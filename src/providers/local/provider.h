@@ -172,6 +172,7 @@ MF_MUST_USE enum mf_code run_new(struct local *l, const struct mf_sandbox_spec *
                                  struct mf_err *err);
 struct local_run *run_find(struct local *l, uint64_t id);
 void run_free(struct local_run *r);                                          /* unlinks it: the place is free */
+void run_release(struct local_run *r);                                       /* the same, and says so: the last event */
 void run_note_spec(struct local_run *r, const struct mf_sandbox_spec *spec); /* digests for the receipt */
 MF_MUST_USE enum mf_code run_start_direct(struct local_run *r, struct mf_err *err);
 void run_stop(struct local_run *r, enum mf_kill_cause cause);

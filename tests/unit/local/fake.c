@@ -103,6 +103,7 @@ void fake_close(struct fake *f)
   UNTIL(f, f->closed_n > 0 || !f->provider);
   for (unsigned i = 0; i < f->run_n; i++) {
     assert_int_equal(f->runs[i].finished_n, 1); /* each run, exactly once */
+    assert_int_equal(f->runs[i].released_n, 1);
     mf_sandbox_result_free(f->runs[i].result);
     mf_buf_done(&f->runs[i].out);
     mf_buf_done(&f->runs[i].err);
@@ -157,7 +158,20 @@ static void on_finished(void *user, struct mf_sandbox_result *result)
     r->on_finished(r);
 }
 
-static const struct mf_sandbox_events events = { .started = on_started, .output = on_output, .finished = on_finished };
+static void on_released(void *user)
+{
+  struct fake_run *r = user;
+  assert_int_equal(r->finished_n, 1);
+  r->released_n++;
+  assert_int_equal(r->released_n, 1);
+}
+
+static const struct mf_sandbox_events events = {
+  .started = on_started,
+  .output = on_output,
+  .finished = on_finished,
+  .released = on_released,
+};
 
 struct mf_sandbox_spec fake_spec(const char *source)
 {

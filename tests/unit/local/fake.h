@@ -12,7 +12,7 @@ struct fake;
 struct fake_run {
   struct fake *fake;
   struct mf_run *run;
-  unsigned started_n, finished_n, output_n;
+  unsigned started_n, finished_n, released_n, output_n;
   struct mf_buf out, err; /* as streamed */
   struct mf_sandbox_result *result;
   void (*on_started)(struct fake_run *r), (*on_output)(struct fake_run *r), (*on_finished)(struct fake_run *r);

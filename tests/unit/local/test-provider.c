@@ -101,8 +101,10 @@ static void runs_a_program(void **state)
 
   /* The place is free only when every process of it is gone. */
   assert_int_equal(mf_provider_busy(f.provider), 1);
+  assert_int_equal(r->released_n, 0);
   fake_send_reaped(&f, start.id);
-  UNTIL(&f, mf_provider_busy(f.provider) == 0);
+  UNTIL(&f, r->released_n == 1);
+  assert_int_equal(mf_provider_busy(f.provider), 0);
   fake_close(&f);
 }
 
