@@ -22,7 +22,7 @@ struct world;
 struct one {
   struct world *world;
   struct mf_run *run;
-  unsigned finished_n;
+  unsigned finished_n, released_n;
   uint8_t inside; /* what its events do */
 };
 struct world {
@@ -146,7 +146,13 @@ static void on_finished(void *user, struct mf_sandbox_result *r)
   act(o, 4);
 }
 
-static const struct mf_sandbox_events events = { on_started, on_output, on_finished };
+static void on_released(void *user)
+{
+  struct one *o = user;
+  CHECK(o->finished_n == 1 && ++o->released_n == 1);
+}
+
+static const struct mf_sandbox_events events = { on_started, on_output, on_finished, on_released };
 
 static void start_one(struct world *w)
 {
@@ -305,7 +311,7 @@ static void play(struct world *w)
     turn(w);
   CHECK(w->closed_n == 1 && w->ready_n == 1);
   for (unsigned i = 0; i < w->run_n; i++)
-    CHECK(w->runs[i].finished_n == 1);
+    CHECK(w->runs[i].finished_n == 1 && w->runs[i].released_n == 1);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
