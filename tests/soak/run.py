@@ -55,7 +55,8 @@ def state(d):
     info = d.info()
     supervisor = info["supervisorPid"]
     found = {"busy": info["busy"] + info["providerBusy"], "processes": len(leaks.descendants(d.pid)),
-             "mounts of the host": mount_count(os.getpid()), "restarts": info["zygoteRestarts"]}
+             "mounts of the host": mount_count(os.getpid()),
+             "zygotes": (info["zygoteStdlibPid"], info["zygoteDataPid"])}
     for name, pid in (("driver", d.pid), ("supervisor", supervisor), ("zygote-stdlib", info["zygoteStdlibPid"]),
                       ("zygote-data", info["zygoteDataPid"])):
         found[name + " fds"] = leaks.open_fds(pid)
@@ -105,10 +106,10 @@ def run_many(d, first, last, problems):
 def growth(early, late, runs):
     """What is not flat. A page cache or an arena may settle: the room is small and does not depend on the runs."""
     problems = []
-    replaced = early["restarts"] != late["restarts"]
+    replaced = early["zygotes"] != late["zygotes"]
     for name, before in early.items():
         after = late[name]
-        if name == "restarts":
+        if name == "zygotes":
             continue
         if replaced and name.startswith("zygote") and name.endswith("resident"):
             room = 24 * MIB  # another process: its own layout
