@@ -1,0 +1,230 @@
+/* mf_executor: permits, and the job that keeps one until the provider's place is free again.
+ *
+ * A job has two owners: the fiber that waits for the result, and the provider, which still owes events. Whoever leaves
+ * last frees it, so a caller may go while its sandbox dies. Thread: the loop's. Neighbours: retained.c holds results to
+ * their limits. */
+#include "interpreter/executor.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/time.h"
+#include "base/utf8.h"
+#include "executor-internal.h"
+#include "retained.h"
+#include "base/banned.h"
+
+/* Longer than any provider's own deadlines, which know more: these are for one that has stopped answering. */
+enum { START_MS = 120000, GRACE_MS = 30000, CANCEL_MS = 30000 };
+
+struct mf_executor {
+  struct mf_provider *provider;
+  struct mf_executor_times times;
+  struct mf_executor_stats stats;
+};
+
+struct job {
+  struct mf_executor *executor;
+  struct mf_fiber *fiber;           /* NULL: nobody waits any more */
+  struct mf_run *run;               /* NULL after `finished` */
+  struct mf_sandbox_result *result; /* between `finished` and the fiber */
+  struct mf_sandbox_limits limits;
+  uint64_t deadline_ns; /* of what is waited for now */
+  bool is_started, is_released;
+};
+
+static uint64_t after_ms(uint64_t ms)
+{
+  return mf_now_ns() + ms * MF_NS_PER_MS;
+}
+
+/* ---- life ---- */
+
+enum mf_code mf_executor_new(struct mf_loop *loop, struct mf_provider *provider, unsigned permits,
+                             struct mf_executor **ret, struct mf_err *err)
+{
+  if (permits == 0)
+    return mf_fail(err, MF_E_INPUT, 0, "an executor needs at least one permit");
+  struct mf_executor *e = mf_xcalloc(1, sizeof(*e));
+  *e = (struct mf_executor){
+    .provider = provider,
+    .times = { START_MS, GRACE_MS, CANCEL_MS },
+    .stats = { .permits = permits },
+  };
+  *ret = e;
+  return MF_OK;
+}
+
+void mf_executor_free(struct mf_executor *e)
+{
+  if (!e)
+    return;
+  assert(e->stats.busy == 0 && e->stats.waiting == 0);
+  free(e);
+}
+
+void mf_executor_set_times(struct mf_executor *e, const struct mf_executor_times *times)
+{
+  e->times = *times;
+}
+
+struct mf_executor_stats mf_executor_stats(const struct mf_executor *e)
+{
+  return e->stats;
+}
+
+static void count_result(struct mf_executor *e, const struct mf_sandbox_result *r)
+{
+  e->stats.by_status[r->status]++;
+  e->stats.by_reason[r->reason]++;
+  e->stats.seconds_us_total += r->duration_us;
+}
+
+/* ---- events of the provider ---- */
+
+static void on_started(void *user)
+{
+  struct job *j = user;
+  if (!j->fiber)
+    return;
+  j->is_started = true;
+  j->deadline_ns = after_ms(j->limits.wall_ms + j->executor->times.grace_ms);
+  mf_fiber_wake(j->fiber);
+}
+
+static void on_finished(void *user, struct mf_sandbox_result *result)
+{
+  struct job *j = user;
+  j->run = NULL;
+  if (!j->fiber) { /* its end was counted when the caller left */
+    mf_sandbox_result_free(result);
+    return;
+  }
+  mf_retained_apply(result, &j->limits);
+  count_result(j->executor, result);
+  j->result = result;
+  mf_fiber_wake(j->fiber);
+}
+
+static void on_released(void *user)
+{
+  struct job *j = user;
+  assert(!j->run && !j->is_released);
+  j->is_released = true;
+  j->executor->stats.busy--;
+  if (!j->fiber)
+    free(j);
+}
+
+static const struct mf_sandbox_events events = {
+  .started = on_started,
+  .finished = on_finished,
+  .released = on_released,
+};
+
+/* ---- a run ---- */
+
+static struct mf_sandbox_result *make_result(const struct mf_sandbox_spec *spec, enum mf_run_status status,
+                                             enum mf_run_reason reason, const char *diagnostic)
+{
+  struct mf_sandbox_result *r = mf_sandbox_result_new();
+  r->status = status;
+  r->reason = reason;
+  memcpy(r->diagnostic, diagnostic, mf_utf8_prefix(mf_str_of(diagnostic), sizeof(r->diagnostic) - 1));
+  mf_receipt_fill_from_spec(&r->receipt, spec);
+  return r;
+}
+
+/* The caller goes; the permit does when the place is free. */
+static void leave(struct job *j)
+{
+  j->fiber = NULL;
+  j->executor->stats.waiting--;
+  if (j->is_released)
+    free(j);
+}
+
+static enum mf_code end_cancelled(struct job *j, struct mf_fiber *self, struct mf_err *err)
+{
+  if (j->run) {
+    mf_sandbox_cancel(j->run);
+    uint64_t deadline_ns = after_ms(j->executor->times.cancel_ms);
+    mf_fiber_shield(self);
+    while (j->run && mf_fiber_wait(self, deadline_ns) == MF_OK)
+      ;
+    mf_fiber_unshield(self);
+  }
+  if (j->run) { /* it may never say how it ended */
+    j->executor->stats.by_status[MF_RUN_CANCELLED]++;
+    j->executor->stats.by_reason[MF_REASON_CANCELLED]++;
+  }
+  mf_sandbox_result_free(j->result);
+  leave(j);
+  return mf_fail(err, MF_E_CANCELLED, 0, "the run was cancelled");
+}
+
+/* The provider has stopped answering: what it may have of the output is lost, and the caller waits no longer. */
+static struct mf_sandbox_result *give_up(struct job *j, const struct mf_sandbox_spec *spec)
+{
+  struct mf_sandbox_result *r =
+      j->is_started ? make_result(spec, MF_RUN_TIMED_OUT, MF_REASON_WALL_TIME, "the sandbox gave no result in time")
+                    : make_result(spec, MF_RUN_FAILED, MF_REASON_WORKER_CRASH, "the sandbox did not start in time");
+  count_result(j->executor, r);
+  mf_sandbox_cancel(j->run);
+  leave(j);
+  return r;
+}
+
+static enum mf_code wait_for_result(struct job *j, struct mf_fiber *self, const struct mf_sandbox_spec *spec,
+                                    struct mf_sandbox_result **ret, struct mf_err *err)
+{
+  while (!j->result) {
+    enum mf_code code = mf_fiber_wait(self, j->deadline_ns);
+    if (code == MF_E_CANCELLED)
+      return end_cancelled(j, self, err);
+    if (!j->result && mf_now_ns() >= j->deadline_ns) {
+      *ret = give_up(j, spec);
+      return MF_OK;
+    }
+  }
+  *ret = j->result;
+  leave(j);
+  return MF_OK;
+}
+
+/* What the provider says instead of starting: the caller asked for nothing wrong, so it is a result like any other. */
+static enum mf_code refuse(struct mf_executor *e, const struct mf_sandbox_spec *spec, const struct mf_err *why,
+                           struct mf_sandbox_result **ret, struct mf_err *err)
+{
+  if (why->code == MF_E_CAPACITY)
+    e->stats.refused++;
+  if (why->code == MF_E_CAPACITY || why->code == MF_E_INPUT)
+    return mf_fail(err, why->code, 0, "%s", why->msg);
+  enum mf_run_reason reason = why->code == MF_E_UNAVAILABLE ? MF_REASON_UNAVAILABLE : MF_REASON_WORKER_CRASH;
+  *ret = make_result(spec, MF_RUN_FAILED, reason, why->msg);
+  count_result(e, *ret);
+  return MF_OK;
+}
+
+enum mf_code mf_executor_run(struct mf_executor *e, struct mf_fiber *self, const struct mf_sandbox_spec *spec,
+                             struct mf_sandbox_result **ret, struct mf_err *err)
+{
+  if (mf_fiber_is_cancelled(self))
+    return mf_fail(err, MF_E_CANCELLED, 0, "the run was cancelled before it began");
+  if (e->stats.busy >= e->stats.permits) {
+    e->stats.refused++;
+    return mf_fail(err, MF_E_CAPACITY, 0, "all %u permits are taken", e->stats.permits);
+  }
+
+  struct job *j = mf_xcalloc(1, sizeof(*j));
+  *j = (struct job){ .executor = e, .fiber = self, .limits = spec->limits };
+  struct mf_err why = { 0 };
+  if (mf_sandbox_start(e->provider, spec, &events, j, &j->run, &why) != MF_OK) {
+    free(j);
+    return refuse(e, spec, &why, ret, err);
+  }
+  e->stats.busy++;
+  e->stats.waiting++;
+  j->deadline_ns = after_ms(e->times.start_ms);
+  return wait_for_result(j, self, spec, ret, err);
+}
