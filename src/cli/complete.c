@@ -69,11 +69,11 @@ void mf_complete_bash(struct mf_buf *out)
   for (const struct mf_command *const *c = mf_commands; *c; c++) {
     mf_put(out, "  %s)\n    case \"$prev\" in\n", (*c)->name);
     for (const struct mf_opt *o = (*c)->opts; o->name; o++)
-      if (o->arg && !o->hidden)
+      if (o->arg && o->help)
         put_bash_value(out, o);
     mf_put(out, "    esac\n    case \"$cur\" in\n      -*) COMPREPLY=($(compgen -W '");
     for (const struct mf_opt *o = (*c)->opts; o->name; o++)
-      if (!o->hidden)
+      if (o->help)
         mf_put(out, "--%s ", o->name);
     mf_put(out, "' -- \"$cur\")); return ;;\n    esac\n");
     const char *words = (*c)->words;
@@ -138,7 +138,7 @@ void mf_complete_zsh(struct mf_buf *out)
   for (const struct mf_command *const *c = mf_commands; *c; c++) {
     mf_put(out, "    %s)\n      _arguments", (*c)->name);
     for (const struct mf_opt *o = (*c)->opts; o->name; o++)
-      if (!o->hidden)
+      if (o->help)
         put_zsh_option(out, o);
     const char *words = (*c)->words;
     if (words && strcmp(words, "@file") == 0) {
@@ -179,7 +179,7 @@ void mf_complete_fish(struct mf_buf *out)
       mf_put(out, "'\n");
     }
     for (const struct mf_opt *o = (*c)->opts; o->name; o++) {
-      if (o->hidden)
+      if (!o->help)
         continue;
       mf_put(out, "complete -c mayfly -n '__fish_seen_subcommand_from %s' -l %s", (*c)->name, o->name);
       if (o->letter)

@@ -94,10 +94,15 @@ static void remember_made(struct delivery *d, const char *path, size_t n)
   d->made[d->made_n++] = mf_xasprintf("%.*s", (int)n, path);
 }
 
+static const char *leaf_of(const char *path)
+{
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
 /* Opens the folder that holds `path` (a valid name: no empty, "." or ".." part) one step at a time, so that no link is
- * ever followed. *ret_leaf points into path. */
-static enum mf_code open_parent(struct delivery *d, const char *path, bool make, int *ret_fd, const char **ret_leaf,
-                                struct mf_err *err)
+ * ever followed. */
+static enum mf_code open_parent(struct delivery *d, const char *path, bool make, int *ret_fd, struct mf_err *err)
 {
   mf_auto_close int at = fcntl(d->dirfd, F_DUPFD_CLOEXEC, 3);
   const char *part = path, *slash;
@@ -127,7 +132,6 @@ static enum mf_code open_parent(struct delivery *d, const char *path, bool make,
     at = next;
     part = slash + 1;
   }
-  *ret_leaf = part;
   *ret_fd = mf_take_fd(&at);
   return MF_OK;
 }
@@ -153,9 +157,9 @@ static enum mf_code copy_content(int from, uint64_t size, int to, const char *sh
 static enum mf_code stage(struct delivery *d, struct mf_artifact *a, struct staged *s, struct mf_err *err)
 {
   mf_auto_close int parent = -1;
-  const char *leaf;
+  const char *leaf = leaf_of(a->path);
   struct stat st;
-  enum mf_code code = open_parent(d, a->path, true, &parent, &leaf, err);
+  enum mf_code code = open_parent(d, a->path, true, &parent, err);
   if (code != MF_OK)
     return code;
   if (fstatat(parent, leaf, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode))
@@ -181,8 +185,8 @@ static enum mf_code stage(struct delivery *d, struct mf_artifact *a, struct stag
 static enum mf_code publish(struct delivery *d, const struct mf_artifact *a, struct staged *s, struct mf_err *err)
 {
   mf_auto_close int parent = -1;
-  const char *leaf;
-  enum mf_code code = open_parent(d, a->path, false, &parent, &leaf, err);
+  const char *leaf = leaf_of(a->path);
+  enum mf_code code = open_parent(d, a->path, false, &parent, err);
   if (code != MF_OK)
     return code;
 
@@ -214,17 +218,16 @@ static enum mf_code publish(struct delivery *d, const struct mf_artifact *a, str
 static void roll_back(struct delivery *d, const struct mf_sandbox_result *r)
 {
   int fd;
-  const char *leaf;
   for (unsigned i = 0; i < r->artifact_n; i++) {
-    if (d->staged[i].temp[0] == 0 || open_parent(d, r->artifacts[i].path, false, &fd, &leaf, NULL) != MF_OK)
+    if (d->staged[i].temp[0] == 0 || open_parent(d, r->artifacts[i].path, false, &fd, NULL) != MF_OK)
       continue;
     (void)unlinkat(fd, d->staged[i].temp, 0);
     mf_close_ptr(&fd);
   }
   for (unsigned i = d->made_n; i-- > 0;) {
-    if (open_parent(d, d->made[i], false, &fd, &leaf, NULL) != MF_OK)
+    if (open_parent(d, d->made[i], false, &fd, NULL) != MF_OK)
       continue;
-    (void)unlinkat(fd, leaf, AT_REMOVEDIR);
+    (void)unlinkat(fd, leaf_of(d->made[i]), AT_REMOVEDIR);
     mf_close_ptr(&fd);
   }
   for (unsigned i = d->made_top_n; i-- > 0;)

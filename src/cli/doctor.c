@@ -15,11 +15,11 @@
 enum { OPT_JSON = 2, OPT_RUNTIME, OPT_NO_CGROUP, OPT_DISABLE_LAYERS };
 
 static const struct mf_opt doctor_opts[] = {
-  { OPT_JSON, 'j', "json", NULL, "print one JSON object", NULL, false },
-  { OPT_RUNTIME, 0, "runtime", "DIR", "the Python runtime (default $MAYFLY_RUNTIME, else beside this program)", "@dir",
-    false },
-  { OPT_NO_CGROUP, 0, "no-cgroup", NULL, "act as on a machine without cgroups", NULL, true },
-  { OPT_DISABLE_LAYERS, 0, "test-disable-layers", "BITS", "act as on a machine without these layers", NULL, true },
+  { OPT_JSON, 'j', "json", NULL, "print one JSON object", NULL },
+  { OPT_RUNTIME, 0, "runtime", "DIR", "the Python runtime (default $MAYFLY_RUNTIME, else beside this program)",
+    "@dir" },
+  { OPT_NO_CGROUP, 0, "no-cgroup", NULL, NULL, NULL },
+  { OPT_DISABLE_LAYERS, 0, "test-disable-layers", "BITS", NULL, NULL },
   MF_OPT_HELP_ROW,
   MF_OPT_END,
 };

@@ -24,7 +24,7 @@ void mf_help_command(const struct mf_command *c, struct mf_buf *out)
 {
   mf_put(out, "Usage: mayfly %s %s\n\n%s\n\nOptions:\n", c->name, c->usage, c->about);
   for (const struct mf_opt *o = c->opts; o->name; o++)
-    if (!o->hidden)
+    if (o->help)
       put_option(o, out);
   mf_put(out, "\nExamples:\n%s\n", c->examples);
 }

@@ -16,10 +16,10 @@ void mf_size_text(uint64_t bytes, char ret[32])
 {
   if (bytes < 1024)
     snprintf(ret, 32, "%u byte%s", (unsigned)bytes, bytes == 1 ? "" : "s");
-  else if (bytes < 1024 * 1024)
+  else if (bytes < 1u << 20)
     snprintf(ret, 32, "%.1f KiB", (double)bytes / 1024);
   else
-    snprintf(ret, 32, "%.1f MiB", (double)bytes / (1024 * 1024));
+    snprintf(ret, 32, "%.1f MiB", (double)bytes / (1u << 20));
 }
 
 /* RFC 3629: the length of the character at s, or 0 when there is none. */
@@ -79,8 +79,8 @@ void mf_input_done(struct mf_input *in)
   free(in->source);
   free(in->source_name);
   for (unsigned i = 0; i < in->file_n; i++) {
-    free((void *)(uintptr_t)in->files[i].name.ptr);
-    free((void *)(uintptr_t)in->files[i].data.ptr);
+    free((char *)in->files[i].name.ptr);
+    free((char *)in->files[i].data.ptr);
   }
   *in = (struct mf_input){ 0 };
 }

@@ -63,7 +63,7 @@ const char *mf_nearest(const char *word, const char *(*next)(void *user), void *
 static const char *next_visible_name(void *user)
 {
   const struct mf_opt **at = user;
-  while ((*at)->name && (*at)->hidden)
+  while ((*at)->name && !(*at)->help)
     (*at)++;
   return (*at)->name ? (*at)++->name : NULL;
 }

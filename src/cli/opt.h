@@ -14,15 +14,14 @@ struct mf_opt {
   char letter;         /* short form, or 0 */
   const char *name;    /* long form without dashes; NULL ends the table */
   const char *arg;     /* placeholder of the value; NULL: a flag */
-  const char *help;    /* one line */
+  const char *help;    /* one line; NULL: a seam for tests, not shown in --help and completion */
   const char *choices; /* "a b c": the only values; "@file" or "@dir": what completion offers; NULL: free */
-  bool hidden;         /* not in --help and completion: seams for tests */
 };
 
 enum { MF_OPT_HELP = 1 }; /* the id of MF_OPT_HELP_ROW; own ids start at 2 */
 /* clang-format off */
-#define MF_OPT_HELP_ROW { MF_OPT_HELP, 'h', "help", NULL, "show this help and end", NULL, false }
-#define MF_OPT_END { 0, 0, NULL, NULL, NULL, NULL, false }
+#define MF_OPT_HELP_ROW { MF_OPT_HELP, 'h', "help", NULL, "show this help and end", NULL }
+#define MF_OPT_END { 0, 0, NULL, NULL, NULL, NULL }
 /* clang-format on */
 
 struct mf_opt_parser {

@@ -6,7 +6,7 @@
 
 enum { OPT_JSON = 2 };
 static const struct mf_opt version_opts[] = {
-  { OPT_JSON, 'j', "json", NULL, "print one JSON object", NULL, false },
+  { OPT_JSON, 'j', "json", NULL, "print one JSON object", NULL },
   MF_OPT_HELP_ROW,
   MF_OPT_END,
 };

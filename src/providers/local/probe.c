@@ -29,34 +29,34 @@ static struct mf_probe_row *add_row(struct probe *p, const char *layer, enum mf_
 
 struct layer_row {
   const char *name;
+  const char *step; /* as mf_local_remedy knows it */
   enum mf_attempt_kind kind;
-  const char *step;          /* as mf_local_remedy knows it */
   uint32_t layer;            /* of config.disable_layers; 0: none */
   enum mf_probe_state worst; /* what its failure means */
   bool needs_user;           /* without a user namespace there is nothing to try */
 };
 
 static const struct layer_row layer_rows[] = {
-  { "user namespace", MF_ATTEMPT_USER, "unshare user", MF_LAYER_USER, MF_PROBE_FAIL, false },
-  { "pid namespace", MF_ATTEMPT_PID, "unshare pid", MF_LAYER_PID, MF_PROBE_FAIL, true },
-  { "mount namespace", MF_ATTEMPT_MOUNT, "unshare mount", MF_LAYER_MOUNT, MF_PROBE_FAIL, true },
-  { "network namespace", MF_ATTEMPT_NET, "unshare network", MF_LAYER_NET, MF_PROBE_FAIL, true },
-  { "ipc namespace", MF_ATTEMPT_IPC, "unshare ipc", MF_LAYER_IPC, MF_PROBE_FAIL, true },
-  { "uts namespace", MF_ATTEMPT_UTS, "unshare uts", MF_LAYER_UTS, MF_PROBE_FAIL, true },
-  { "proc", MF_ATTEMPT_PROC, "mount proc", MF_LAYER_PROC, MF_PROBE_WARN,
+  { "user namespace", "unshare user", MF_ATTEMPT_USER, MF_LAYER_USER, MF_PROBE_FAIL, false },
+  { "pid namespace", "unshare pid", MF_ATTEMPT_PID, MF_LAYER_PID, MF_PROBE_FAIL, true },
+  { "mount namespace", "unshare mount", MF_ATTEMPT_MOUNT, MF_LAYER_MOUNT, MF_PROBE_FAIL, true },
+  { "network namespace", "unshare network", MF_ATTEMPT_NET, MF_LAYER_NET, MF_PROBE_FAIL, true },
+  { "ipc namespace", "unshare ipc", MF_ATTEMPT_IPC, MF_LAYER_IPC, MF_PROBE_FAIL, true },
+  { "uts namespace", "unshare uts", MF_ATTEMPT_UTS, MF_LAYER_UTS, MF_PROBE_FAIL, true },
+  { "proc", "mount proc", MF_ATTEMPT_PROC, MF_LAYER_PROC, MF_PROBE_WARN,
     true }, /* a sandbox without /proc shows even less */
-  { "pivot_root", MF_ATTEMPT_PIVOT, "pivot root", 0, MF_PROBE_FAIL, true },
-  { "no_new_privs", MF_ATTEMPT_NNP, "no_new_privs", MF_LAYER_NNP, MF_PROBE_FAIL, false },
-  { "capabilities", MF_ATTEMPT_CAPS, "drop capabilities", MF_LAYER_CAPS, MF_PROBE_FAIL, true },
-  { "rlimits", MF_ATTEMPT_RLIMIT, "rlimits", MF_LAYER_RLIMIT, MF_PROBE_FAIL, false },
-  { "seccomp", MF_ATTEMPT_SECCOMP, "seccomp", MF_LAYER_SECCOMP, MF_PROBE_FAIL, false },
-  { "landlock", MF_ATTEMPT_LANDLOCK, "landlock", MF_LAYER_LANDLOCK, MF_PROBE_FAIL, false },
-  { "pidfd", MF_ATTEMPT_PIDFD, "pidfd", 0, MF_PROBE_FAIL, false },
-  { "memfd", MF_ATTEMPT_MEMFD, "memfd", 0, MF_PROBE_FAIL, false },
-  { "openat2", MF_ATTEMPT_OPENAT2, "openat2", 0, MF_PROBE_FAIL, false },
-  { "close_range", MF_ATTEMPT_CLOSE_RANGE, "close_range", 0, MF_PROBE_FAIL, false },
-  { "cgroup", MF_ATTEMPT_CGROUP, "cgroup", MF_LAYER_CGROUP, MF_PROBE_WARN, false },
-  { "huge pages", MF_ATTEMPT_PAGES, "huge pages", 0, MF_PROBE_WARN, true },
+  { "pivot_root", "pivot root", MF_ATTEMPT_PIVOT, 0, MF_PROBE_FAIL, true },
+  { "no_new_privs", "no_new_privs", MF_ATTEMPT_NNP, MF_LAYER_NNP, MF_PROBE_FAIL, false },
+  { "capabilities", "drop capabilities", MF_ATTEMPT_CAPS, MF_LAYER_CAPS, MF_PROBE_FAIL, true },
+  { "rlimits", "rlimits", MF_ATTEMPT_RLIMIT, MF_LAYER_RLIMIT, MF_PROBE_FAIL, false },
+  { "seccomp", "seccomp", MF_ATTEMPT_SECCOMP, MF_LAYER_SECCOMP, MF_PROBE_FAIL, false },
+  { "landlock", "landlock", MF_ATTEMPT_LANDLOCK, MF_LAYER_LANDLOCK, MF_PROBE_FAIL, false },
+  { "pidfd", "pidfd", MF_ATTEMPT_PIDFD, 0, MF_PROBE_FAIL, false },
+  { "memfd", "memfd", MF_ATTEMPT_MEMFD, 0, MF_PROBE_FAIL, false },
+  { "openat2", "openat2", MF_ATTEMPT_OPENAT2, 0, MF_PROBE_FAIL, false },
+  { "close_range", "close_range", MF_ATTEMPT_CLOSE_RANGE, 0, MF_PROBE_FAIL, false },
+  { "cgroup", "cgroup", MF_ATTEMPT_CGROUP, MF_LAYER_CGROUP, MF_PROBE_WARN, false },
+  { "huge pages", "huge pages", MF_ATTEMPT_PAGES, 0, MF_PROBE_WARN, true },
 };
 
 static void describe_failure(const struct probe *p, const struct layer_row *l, const struct mf_attempt *a,

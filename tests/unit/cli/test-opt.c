@@ -7,11 +7,11 @@
 
 enum { FILE_ = 2, LIMIT, FLAG, MODE, SECRET };
 static const struct mf_opt table[] = {
-  { FILE_, 'f', "file", "FILE", "a file", "@file", false },
-  { LIMIT, 0, "output-limit", "N", "a limit", NULL, false },
-  { FLAG, 'q', "quiet", NULL, "a flag", NULL, false },
-  { MODE, 'm', "mode", "MODE", "a choice", "fast slow", false },
-  { SECRET, 0, "secret", NULL, "hidden", NULL, true },
+  { FILE_, 'f', "file", "FILE", "a file", "@file" },
+  { LIMIT, 0, "output-limit", "N", "a limit", NULL },
+  { FLAG, 'q', "quiet", NULL, "a flag", NULL },
+  { MODE, 'm', "mode", "MODE", "a choice", "fast slow" },
+  { SECRET, 0, "secret", NULL, NULL, NULL },
   MF_OPT_HELP_ROW,
   MF_OPT_END,
 };
@@ -155,8 +155,8 @@ static void every_command_is_whole(void **state)
     bool has_help = false;
     for (const struct mf_opt *o = (*c)->opts; o->name; o++) {
       assert_true(o->id > 0);
-      assert_non_null(o->help);
-      assert_null(strchr(o->help, '\n'));
+      assert_true(!o->help || !strchr(o->help, '\n'));
+      assert_true(o->help || strcmp(o->name, "no-cgroup") == 0 || strcmp(o->name, "test-disable-layers") == 0);
       has_help |= o->id == MF_OPT_HELP;
       for (const struct mf_opt *other = o + 1; other->name; other++) {
         assert_int_not_equal(o->id, other->id);
