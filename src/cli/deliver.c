@@ -217,7 +217,7 @@ static enum mf_code publish(struct delivery *d, const struct mf_artifact *a, str
 /* Removes what has no final name yet and every directory of ours that is empty again. */
 static void roll_back(struct delivery *d, const struct mf_sandbox_result *r)
 {
-  int fd;
+  int fd = -1;
   for (unsigned i = 0; i < r->artifact_n; i++) {
     if (d->staged[i].temp[0] == 0 || open_parent(d, r->artifacts[i].path, false, &fd, NULL) != MF_OK)
       continue;
