@@ -14,6 +14,7 @@ struct mf_cgroup_group {
   bool peak_is_reset; /* the kernel lets us set the peak back */
   int procs[2];       /* O_WRONLY cgroup.procs */
   int oom, peak, cpu; /* kept open: read when a run ends */
+  int task_n, usage;  /* and these between two runs */
   uint64_t memory_bytes, oom_base, cpu_base;
   uint32_t pids;
 };

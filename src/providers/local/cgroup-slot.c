@@ -43,13 +43,6 @@ static int open_slot(const struct mf_cgroup *cg, int root, unsigned slot, const 
   return openat(cg->root[root].fd, path, flags | O_CLOEXEC);
 }
 
-static bool get_slot_u64(const struct mf_cgroup *cg, int root, unsigned slot, const char *file, uint64_t *ret)
-{
-  char path[96], text[64];
-  snprintf(path, sizeof path, "%u/%s", slot, file);
-  return mf_cgroup_get(cg->root[root].fd, path, text, sizeof text) && mf_cgroup_number(text, "", ret);
-}
-
 static bool read_counter(int fd, const char *key, uint64_t *ret)
 {
   char text[1024];
@@ -122,6 +115,8 @@ static void close_group(struct mf_cgroup_group *g)
   mf_close_ptr(&g->oom);
   mf_close_ptr(&g->peak);
   mf_close_ptr(&g->cpu);
+  mf_close_ptr(&g->task_n);
+  mf_close_ptr(&g->usage);
 }
 
 void mf_cgroup_group_drop(struct mf_cgroup *cg, unsigned slot, int *ret_error)
@@ -178,10 +173,15 @@ static enum mf_code fill_group(struct mf_cgroup *cg, unsigned slot, struct mf_er
     if (g->peak < 0)
       g->peak = open_slot(cg, 0, slot, "memory.peak", O_RDONLY);
   } else if (cg->kind == MF_CGROUP_V1) {
+    (void)put_slot(cg, 0, slot, "memory.swappiness", "0"); /* the limit is of memory alone where memsw is missing */
     g->oom = open_slot(cg, 0, slot, "memory.oom_control", O_RDONLY);
     g->peak = open_slot(cg, 0, slot, "memory.max_usage_in_bytes", O_RDWR);
     g->peak_is_reset = g->peak >= 0;
   }
+  if (cg->kind != MF_CGROUP_NONE)
+    g->usage = open_slot(cg, 0, slot, cg->is_v2 ? "memory.current" : "memory.usage_in_bytes", O_RDONLY);
+  if (cg->has_pids) /* counts zombies too, unlike cgroup.procs */
+    g->task_n = open_slot(cg, cg->is_v2 ? MF_CGROUP_ROOT_MEMORY : MF_CGROUP_ROOT_PIDS, slot, "pids.current", O_RDONLY);
   if (cg->kind != MF_CGROUP_NONE && g->oom < 0)
     return mf_fail(err, MF_E_SYS, errno, "open the memory counters of slot %u", slot);
   return mf_cgroup_slot_limit(cg, slot, cg->memory_bytes, cg->pids, err);
@@ -199,7 +199,8 @@ static void start_counters(struct mf_cgroup_group *g)
 static enum mf_code make_group(struct mf_cgroup *cg, unsigned slot, struct mf_err *err)
 {
   struct mf_cgroup_group *g = &cg->groups[slot];
-  *g = (struct mf_cgroup_group){ .is_made = true, .procs = { -1, -1 }, .oom = -1, .peak = -1, .cpu = -1 };
+  *g = (struct mf_cgroup_group){ .is_made = true, .procs = { -1, -1 }, .oom = -1, .peak = -1, .cpu = -1,
+                                  .task_n = -1, .usage = -1 };
   enum mf_code code = fill_group(cg, slot, err);
   if (code != MF_OK) {
     int error;
@@ -264,13 +265,10 @@ static bool is_empty(const struct mf_cgroup *cg, unsigned slot)
 {
   uint64_t n;
   char path[96], text[64];
-  if (cg->has_pids) {
-    /* counts zombies too, unlike cgroup.procs */
-    int root = cg->is_v2 ? MF_CGROUP_ROOT_MEMORY : MF_CGROUP_ROOT_PIDS;
-    return get_slot_u64(cg, root, slot, "pids.current", &n) && n == 0;
-  }
+  if (cg->groups[slot].task_n >= 0)
+    return read_counter(cg->groups[slot].task_n, "", &n) && n == 0;
   snprintf(path, sizeof path, "%u/cgroup.procs", slot);
-  return mf_cgroup_get(cg->root[0].fd, path, text, sizeof text) && text[0] == '\0';
+  return mf_cgroup_get(cg->root[cg->root[0].fd >= 0 ? 0 : 1].fd, path, text, sizeof text) && text[0] == '\0';
 }
 
 static void reclaim(const struct mf_cgroup *cg, unsigned slot, uint64_t usage)
@@ -290,12 +288,11 @@ enum mf_code mf_cgroup_slot_release(struct mf_cgroup *cg, unsigned slot, unsigne
     return mf_fail(err, MF_E_CAPACITY, 0, "a process is left in the group of slot %u", slot);
   bool is_dirty = false;
   if (cg->kind != MF_CGROUP_NONE) {
-    const char *file = cg->is_v2 ? "memory.current" : "memory.usage_in_bytes";
     uint64_t usage = 0;
-    is_dirty = get_slot_u64(cg, 0, slot, file, &usage) && usage > cg->slack_bytes;
+    is_dirty = read_counter(g->usage, "", &usage) && usage > cg->slack_bytes;
     if (is_dirty && tries >= RECLAIM_AFTER) {
       reclaim(cg, slot, usage);
-      is_dirty = get_slot_u64(cg, 0, slot, file, &usage) && usage > cg->slack_bytes;
+      is_dirty = read_counter(g->usage, "", &usage) && usage > cg->slack_bytes;
     }
   }
   if (is_dirty && tries < REMAKE_AFTER)

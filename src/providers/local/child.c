@@ -123,6 +123,8 @@ static void control_ended(struct mf_slot *slot)
 {
   slot->control_watch = mf_watch_free(slot->control_watch);
   mf_close_ptr(&slot->control);
+  if (slot->run && slot->run->has_word)
+    return; /* all was said */
   if (!slot->guest_watch && slot->guest.fd >= 0 &&
       mf_watch_new(slot->sup->loop, slot->guest.fd, MF_WATCH_READ, on_guest_dead, slot, &slot->guest_watch, NULL) !=
           MF_OK)

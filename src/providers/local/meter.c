@@ -25,7 +25,7 @@ void mf_meter_begin(struct mf_sup_run *run)
     run->cpu_base_us = 0;
   uint64_t memory = mf_cgroup_kind(sup->cgroup) == MF_CGROUP_NONE ? run->spec.memory_bytes : 0;
   uint64_t cpu_us = run->spec.cpu_ms <= UINT64_MAX / 1000 ? run->spec.cpu_ms * 1000 : 0;
-  mf_watchdog_init(&run->watchdog, slot->guest.pid, slot->init.pid, memory, cpu_us);
+  mf_watchdog_init(&run->watchdog, slot->guest.pid, slot->init.pid, memory, cpu_us, sup->cpu_n);
   uint64_t wait = UINT64_MAX;
   if (is_group_ours_to_end(sup))
     wait = OOM_LOOK_NS;

@@ -1,8 +1,6 @@
 /* The watchdog's decisions; proctree.c does the looking. Thread: the supervisor's. */
 #include "watchdog.h"
 
-#include <unistd.h>
-
 #include "base/compiler.h"
 #include "base/time.h"
 #include "proctree.h"
@@ -31,11 +29,11 @@ uint64_t mf_watchdog_cpu_wait_ns(uint64_t used_us, uint64_t limit_us, unsigned c
   return MF_MAX(ns, CPU_WAIT_MIN_NS);
 }
 
-void mf_watchdog_init(struct mf_watchdog *w, pid_t guest, pid_t init, uint64_t memory_bytes, uint64_t cpu_us)
+void mf_watchdog_init(struct mf_watchdog *w, pid_t guest, pid_t init, uint64_t memory_bytes, uint64_t cpu_us,
+                      unsigned cpu_n)
 {
-  long cpu_n = sysconf(_SC_NPROCESSORS_ONLN);
   *w = (struct mf_watchdog){
-    .guest = guest, .init = init, .memory_bytes = memory_bytes, .cpu_us = cpu_us, .cpu_n = (unsigned)MF_MAX(cpu_n, 1),
+    .guest = guest, .init = init, .memory_bytes = memory_bytes, .cpu_us = cpu_us, .cpu_n = cpu_n,
   };
 }
 

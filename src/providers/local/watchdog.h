@@ -21,7 +21,8 @@ struct mf_watchdog {
   unsigned cpu_n;
 };
 
-void mf_watchdog_init(struct mf_watchdog *w, pid_t guest, pid_t init, uint64_t memory_bytes, uint64_t cpu_us);
+void mf_watchdog_init(struct mf_watchdog *w, pid_t guest, pid_t init, uint64_t memory_bytes, uint64_t cpu_us,
+                      unsigned cpu_n);
 bool mf_watchdog_is_needed(const struct mf_watchdog *w);
 /* Looks once. `group_cpu_us` is what the control group says (0: unknown). Returns the limit that is broken, or
  * MF_KILL_NONE and how long to wait in *ret_wait_ns. */

@@ -183,7 +183,7 @@ static void memory_of_two_is_added(void **state)
   struct tree t;
   start_tree(&t, take_40_mb, take_40_mb);
   struct mf_watchdog w;
-  mf_watchdog_init(&w, t.guest, t.init, 60 * MB, 0);
+  mf_watchdog_init(&w, t.guest, t.init, 60 * MB, 0, 2);
   assert_true(mf_watchdog_is_needed(&w));
   uint64_t wait_ns;
   assert_int_equal(mf_watchdog_look(&w, 0, &wait_ns), MF_KILL_NONE);
@@ -198,7 +198,7 @@ static void cpu_of_a_descendant_counts(void **state)
   struct tree t;
   start_tree(&t, sleep_on, spin);
   struct mf_watchdog w;
-  mf_watchdog_init(&w, t.guest, t.init, 0, 100000);
+  mf_watchdog_init(&w, t.guest, t.init, 0, 100000, 2);
   close(t.go);
   assert_int_equal(look_until_broken(&w), MF_KILL_CPU);
   assert_true(w.cpu_seen >= 100000);
@@ -209,7 +209,7 @@ static void what_the_group_says_counts(void **state)
 {
   struct mf_watchdog w;
   uint64_t wait_ns;
-  mf_watchdog_init(&w, 0, 0, 0, 1000);
+  mf_watchdog_init(&w, 0, 0, 0, 1000, 1);
   assert_int_equal(mf_watchdog_look(&w, 999, &wait_ns), MF_KILL_NONE);
   assert_int_equal(mf_watchdog_look(&w, 1000, &wait_ns), MF_KILL_CPU);
 }
@@ -218,7 +218,7 @@ static void nothing_to_watch(void **state)
 {
   struct mf_watchdog w;
   uint64_t wait_ns;
-  mf_watchdog_init(&w, 0, 0, 0, 0);
+  mf_watchdog_init(&w, 0, 0, 0, 0, 1);
   assert_false(mf_watchdog_is_needed(&w));
   assert_int_equal(mf_watchdog_look(&w, 5, &wait_ns), MF_KILL_NONE);
 }
