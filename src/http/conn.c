@@ -12,9 +12,10 @@
 
 enum {
   LINGER_MS = 5000,
+  LINGER_STOP_MS = 1000,
   LINGER_BYTES_MAX = 64 * 1024 * 1024,
-  CLOSING_MS = 30000,             /* the last bytes to a peer that takes none */
-  UNSENT_MAX = 128 * 1024,        /* in the kernel, beyond what is on its way: the rest waits here, where it is counted */
+  CLOSING_MS = 30000,      /* the last bytes to a peer that takes none */
+  UNSENT_MAX = 128 * 1024, /* in the kernel, beyond what is on its way: the rest waits here, where it is counted */
 };
 
 /* ---- what is due, what is watched ---- */
@@ -33,7 +34,7 @@ static uint64_t due_ns(const struct mf_http_conn *c)
   case MF_HTTP_CONN_CLOSING:
     return c->progress_ns + MF_MIN(f->stall_ms, (uint64_t)CLOSING_MS) * MF_NS_PER_MS;
   case MF_HTTP_CONN_LINGER:
-    return c->since_ns + LINGER_MS * MF_NS_PER_MS;
+    return c->since_ns + (c->server->is_stopping ? LINGER_STOP_MS : LINGER_MS) * MF_NS_PER_MS;
   case MF_HTTP_CONN_DEAD:
     break;
   }
@@ -123,6 +124,9 @@ static void start_closing(struct mf_http_conn *c)
     c->must_linger = true;
   mf_http_bytes_done(&c->in);
   mf_http_conn_flush(c);
+  /* What the peer has not taken by now is not waited for. */
+  if (c->server->is_past_deadline)
+    mf_http_conn_drop(c);
 }
 
 static void refuse(struct mf_http_conn *c, const struct mf_http_refusal *why, const struct mf_http_head *head)
@@ -395,6 +399,8 @@ void mf_http_conn_stop(struct mf_http_conn *c)
     mf_http_conn_drop(c);
   else if (c->state == MF_HTTP_CONN_IDLE)
     start_closing(c);
+  else
+    update(c); /* lingering has become shorter */
 }
 
 void mf_http_conn_kill(struct mf_http_conn *c)

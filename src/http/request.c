@@ -198,7 +198,8 @@ static int on_headers_complete(http_parser *p)
 {
   struct parse *s = p->data;
   s->is_complete = true;
-  s->head->keep_alive = http_should_keep_alive(p) != 0;
+  /* http-parser forgets a close beside the keep-alive of an HTTP/1.0 request. */
+  s->head->keep_alive = http_should_keep_alive(p) && !(p->flags & F_CONNECTION_CLOSE);
   return 1; /* the body is not http-parser's: see body.h */
 }
 
