@@ -3,7 +3,8 @@ def ratio(a, b):
 
 
 def report(values):
-    return [ratio(v, v - 3) for v in values]
+    for v in values:
+        ratio(v, v - 3)
 
 
 print("before")
