@@ -22,8 +22,10 @@ def main():
     mpl_names = tuple(sorted(os.listdir("/opt/mpl")))[:8] if os.path.isdir("/opt/mpl") else ()
     for name in mpl_names:
         os.symlink(f"/opt/mpl/{name}", f"/mnt/mpl/{name}")
+    import figures
     import warmup
 
+    figures.expect()
     warmup.import_stdlib()
     numpy_seed = warmup.import_data() if config["data"] else None
     urandom, from_bytes = os.urandom, int.from_bytes
@@ -54,7 +56,7 @@ def main():
     # Guests must find neither this module nor its folder.
     sys.path[:] = [p for p in sys.path if p != "/opt/mayfly"]
     sys.path_importer_cache.pop("/opt/mayfly", None)
-    for name in ("_mayfly", "warmup"):
+    for name in ("_mayfly", "warmup", "figures"):
         sys.modules.pop(name, None)
     gc.collect()
     if config["warm"]:
