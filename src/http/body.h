@@ -1,7 +1,7 @@
 /* Where a request's body ends, and the strict decoder of the chunked coding (RFC 9112 §7.1). No sockets here.
  *
- * Not http-parser's: as packaged it is compiled without its strict checks and then takes any two bytes for the CRLF after a
- * chunk. The fuzz target holds this decoder against it: what is accepted here must mean the same there. */
+ * Not http-parser's: as packaged it is compiled without its strict checks and then takes any two bytes for the CRLF
+ * after a chunk. The fuzz target holds this decoder against it: what is accepted here must mean the same there. */
 #ifndef MF_HTTP_BODY_H
 #define MF_HTTP_BODY_H
 
@@ -38,7 +38,7 @@ static inline bool mf_http_body_is_done(const struct mf_http_body *b)
 }
 /* Takes *ret_used bytes of `in` and puts *ret_n <= n bytes of the body into p (NULL: throws them away). Stops when p is
  * full, when `in` is used up or when the body is done. Trailers are checked and dropped. MF_E_INPUT: bad chunks. */
-MF_MUST_USE enum mf_code mf_http_body_decode(struct mf_http_body *b, struct mf_str in, size_t *ret_used, char *p, size_t n,
-                                             size_t *ret_n, struct mf_err *err);
+MF_MUST_USE enum mf_code mf_http_body_decode(struct mf_http_body *b, struct mf_str in, size_t *ret_used, char *p,
+                                             size_t n, size_t *ret_n, struct mf_err *err);
 
 #endif

@@ -41,8 +41,8 @@ static uint64_t due_ns(const struct mf_http_conn *c)
   return 0;
 }
 
-/* Brings watch and timer in line with the state; called after everything that may have changed it. A timer that is armed too
- * early is left alone: most deadlines move away before they come. */
+/* Brings watch and timer in line with the state; called after everything that may have changed it. A timer that is
+ * armed too early is left alone: most deadlines move away before they come. */
 static void update(struct mf_http_conn *c)
 {
   if (c->state == MF_HTTP_CONN_DEAD)
@@ -240,8 +240,8 @@ static void start_request(struct mf_http_conn *c, struct mf_http_head *head)
     refuse(c, &(struct mf_http_refusal){ 503, "out of memory" }, NULL);
     return;
   }
-  /* A client that sent its request and left at once looks like one that has half-closed its socket: the handler runs to its
-   * first wait, and what it can answer without waiting is sent. */
+  /* A client that sent its request and left at once looks like one that has half-closed its socket: the handler runs to
+   * its first wait, and what it can answer without waiting is sent. */
   if (c->is_peer_gone)
     mf_http_exchange_gone(c->exchange);
 }
@@ -332,7 +332,8 @@ static void on_timer(void *user)
 
 /* ---- the beginning, the next request, the stop ---- */
 
-enum mf_code mf_http_conn_new(struct mf_http_server *s, int fd, const char *peer, bool is_over_limit, struct mf_err *err)
+enum mf_code mf_http_conn_new(struct mf_http_server *s, int fd, const char *peer, bool is_over_limit,
+                              struct mf_err *err)
 {
   struct mf_http_conn *c = mf_xcalloc(1, sizeof(*c));
   enum mf_code code = mf_http_stream_init(&c->stream, fd, s->tls, err);

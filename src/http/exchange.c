@@ -222,13 +222,13 @@ enum mf_code mf_http_read_body(struct mf_http_exchange *x, size_t max, struct mf
   }
 }
 
-/* The rest of the body is not wanted. What is at hand is thrown away; when that is not all of it, the connection cannot be
- * used again. */
+/* The rest of the body is not wanted. What is at hand is thrown away; when that is not all of it, the connection cannot
+ * be used again. */
 static void settle_body(struct mf_http_exchange *x)
 {
   size_t n = 0;
-  while (!x->fault && !mf_http_body_is_done(&x->body) &&
-         take_body(x, NULL, SIZE_MAX, &n, NULL) == MF_OK && !mf_http_body_is_done(&x->body))
+  while (!x->fault && !mf_http_body_is_done(&x->body) && take_body(x, NULL, SIZE_MAX, &n, NULL) == MF_OK &&
+         !mf_http_body_is_done(&x->body))
     if (!mf_http_conn_fill(x->conn))
       break;
 }
@@ -320,15 +320,14 @@ enum mf_code mf_http_respond(struct mf_http_exchange *x, int status, const struc
   return MF_OK;
 }
 
-enum mf_code mf_http_begin(struct mf_http_exchange *x, int status, const struct mf_http_header *headers, size_t header_n,
-                           struct mf_err *err)
+enum mf_code mf_http_begin(struct mf_http_exchange *x, int status, const struct mf_http_header *headers,
+                           size_t header_n, struct mf_err *err)
 {
   bool streams = has_body(x, status);
   x->is_until_close = streams && x->head->is_http_1_0;
-  struct mf_http_response r = { .status = status,
-                                .headers = headers,
-                                .header_n = header_n,
-                                .is_chunked = streams && !x->head->is_http_1_0 };
+  struct mf_http_response r = {
+    .status = status, .headers = headers, .header_n = header_n, .is_chunked = streams && !x->head->is_http_1_0
+  };
   enum mf_code code = start(x, &r, err);
   if (code) {
     x->is_until_close = false;

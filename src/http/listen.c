@@ -72,8 +72,8 @@ static bool is_live(const struct sockaddr_un *a)
   return fd < 0 || connect(fd, (const struct sockaddr *)a, sizeof(*a)) == 0 || errno != ECONNREFUSED;
 }
 
-/* Two starting at once must not take each other's fresh socket for a stale one: looking and replacing happen under a lock
- * of the folder. */
+/* Two starting at once must not take each other's fresh socket for a stale one: looking and replacing happen under a
+ * lock of the folder. */
 static int lock_folder(const char *path)
 {
   char *folder = mf_xstrdup(path);
@@ -112,7 +112,8 @@ enum mf_code mf_http_listen_unix(struct mf_http_listener *l, const char *path, s
   struct sockaddr_un a = { .sun_family = AF_UNIX };
   size_t n = strlen(path);
   if (n == 0 || n >= sizeof(a.sun_path))
-    return mf_fail(err, MF_E_INPUT, 0, "listen on '%s': the path must have 1 to %zu bytes", path, sizeof(a.sun_path) - 1);
+    return mf_fail(err, MF_E_INPUT, 0, "listen on '%s': the path must have 1 to %zu bytes", path,
+                   sizeof(a.sun_path) - 1);
   memcpy(a.sun_path, path, n);
   mf_auto_close int lock = lock_folder(path);
   if (lock < 0)

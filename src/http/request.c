@@ -83,8 +83,8 @@ static bool check_version(struct mf_str v, struct mf_http_refusal *r)
   return false;
 }
 
-/* method SP request-target SP HTTP-version, with one space each: RFC 9112 §3 allows to be lenient here, and leniency about
- * where a target ends is what smuggling lives on. */
+/* method SP request-target SP HTTP-version, with one space each: RFC 9112 §3 allows to be lenient here, and leniency
+ * about where a target ends is what smuggling lives on. */
 static bool check_request_line(struct mf_str line, struct mf_http_refusal *r)
 {
   const char *first = memchr(line.ptr, ' ', line.len);
@@ -378,8 +378,9 @@ struct mf_http_head *mf_http_head_parse(struct mf_str in, struct mf_http_refusal
   const char *why = NULL;
   int status = 400;
   if (!run_parser(&p, &s, cut(in, h->method.len, in.len)))
-    why = HTTP_PARSER_ERRNO(&p) == HPE_UNEXPECTED_CONTENT_LENGTH ? "Content-Length more than once, or with another length"
-                                                                 : "malformed request";
+    why = HTTP_PARSER_ERRNO(&p) == HPE_UNEXPECTED_CONTENT_LENGTH
+              ? "Content-Length more than once, or with another length"
+              : "malformed request";
   if (!why)
     why = check_framing(h, &p);
   if (!why)

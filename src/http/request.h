@@ -27,8 +27,8 @@ struct mf_http_scan {
   bool had_blank;    /* an empty line before the request line (RFC 9112 §2.2), allowed once */
 };
 enum mf_http_scanned { MF_HTTP_SCAN_MORE, MF_HTTP_SCAN_DONE, MF_HTTP_SCAN_REFUSED };
-/* `in` starts where the head starts and grows from call to call. DONE: *ret_n bytes are the head. Faults are found as soon
- * as their line is there. */
+/* `in` starts where the head starts and grows from call to call. DONE: *ret_n bytes are the head. Faults are found as
+ * soon as their line is there. */
 enum mf_http_scanned mf_http_head_scan(struct mf_http_scan *s, struct mf_str in, size_t *ret_n,
                                        struct mf_http_refusal *ret_refusal);
 

@@ -39,8 +39,8 @@ static void append_field(struct mf_http_bytes *out, struct mf_str name, struct m
   mf_http_bytes_append(out, "\r\n", 2);
 }
 
-enum mf_code mf_http_response_head(struct mf_http_server *s, const struct mf_http_response *r, struct mf_http_bytes *out,
-                                   struct mf_err *err)
+enum mf_code mf_http_response_head(struct mf_http_server *s, const struct mf_http_response *r,
+                                   struct mf_http_bytes *out, struct mf_err *err)
 {
   if (r->status < 200 || r->status > 599)
     return mf_fail(err, MF_E_INPUT, 0, "status %d cannot be sent", r->status);

@@ -1,8 +1,8 @@
-/* What the files of the server share: server.c (listener, life cycle), conn.c (one connection), exchange.c (one request in its
- * fiber), response.c (heads of responses). Thread: the loop's.
+/* What the files of the server share: server.c (listener, life cycle), conn.c (one connection), exchange.c (one request
+ * in its fiber), response.c (heads of responses). Thread: the loop's.
  *
- * A connection's memory is given back from the loop, never inside a call that was made with it; until then its state says
- * DEAD. An exchange outlives its connection's socket: the handler unwinds in its own time. */
+ * A connection's memory is given back from the loop, never inside a call that was made with it; until then its state
+ * says DEAD. An exchange outlives its connection's socket: the handler unwinds in its own time. */
 #ifndef MF_HTTP_SERVER_INTERNAL_H
 #define MF_HTTP_SERVER_INTERNAL_H
 
@@ -65,8 +65,8 @@ struct mf_http_server {
   struct mf_watch *hangup_watch;
   struct mf_timer *timer; /* accepts again after a shortage; later the deadline of stop */
   struct mf_http_conn *first;
-  unsigned conn_n;  /* not given back yet */
-  unsigned open_n;  /* with a socket */
+  unsigned conn_n; /* not given back yet */
+  unsigned open_n; /* with a socket */
   unsigned request_n;
   uint64_t total_requests;
   bool is_accepting, is_stopping, is_past_deadline, is_stop_told;
@@ -117,7 +117,7 @@ void mf_http_conn_next(struct mf_http_conn *c, bool keep);
 /* ---- exchange.c ---- */
 /* Takes head. False: no memory for a fiber (head is freed). */
 bool mf_http_exchange_start(struct mf_http_conn *c, struct mf_http_head *head);
-void mf_http_exchange_gone(struct mf_http_exchange *x); /* cancels the handler, wakes who waits */
+void mf_http_exchange_gone(struct mf_http_exchange *x);   /* cancels the handler, wakes who waits */
 void mf_http_exchange_input(struct mf_http_exchange *x);  /* c->in has more, or the end is known */
 void mf_http_exchange_output(struct mf_http_exchange *x); /* c->out has room */
 

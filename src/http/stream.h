@@ -17,11 +17,13 @@ struct mf_http_stream {
 };
 
 /* A server's TLS context from PEM files. */
-MF_MUST_USE enum mf_code mf_http_tls_new(const char *cert, const char *key, struct ssl_ctx_st **ret, struct mf_err *err);
+MF_MUST_USE enum mf_code mf_http_tls_new(const char *cert, const char *key, struct ssl_ctx_st **ret,
+                                         struct mf_err *err);
 void mf_http_tls_free(struct ssl_ctx_st *tls); /* NULL is fine */
 
 /* Takes fd, also on failure. tls NULL: plain. */
-MF_MUST_USE enum mf_code mf_http_stream_init(struct mf_http_stream *s, int fd, struct ssl_ctx_st *tls, struct mf_err *err);
+MF_MUST_USE enum mf_code mf_http_stream_init(struct mf_http_stream *s, int fd, struct ssl_ctx_st *tls,
+                                             struct mf_err *err);
 void mf_http_stream_done(struct mf_http_stream *s);
 /* 0: done (at once when plain); -EAGAIN: later; other negative errno values: broken. */
 int mf_http_stream_handshake(struct mf_http_stream *s);

@@ -153,8 +153,9 @@ static enum mf_code counts(struct app *a, struct mf_http_exchange *x)
 {
   struct mf_http_server_stats s = mf_http_server_stats(a->server);
   char text[200];
-  int n = snprintf(text, sizeof(text), "{\"waiting\":%u,\"cancelled\":%u,\"connections\":%u,\"requests\":%u,\"total\":%llu}",
-                   a->waiting, a->cancelled, s.connections, s.requests, (unsigned long long)s.total_requests);
+  int n = snprintf(text, sizeof(text),
+                   "{\"waiting\":%u,\"cancelled\":%u,\"connections\":%u,\"requests\":%u,\"total\":%llu}", a->waiting,
+                   a->cancelled, s.connections, s.requests, (unsigned long long)s.total_requests);
   return answer(x, 200, (struct mf_str){ text, (size_t)n });
 }
 
@@ -162,9 +163,10 @@ static const struct {
   const char *path;
   enum mf_code (*fn)(struct app *a, struct mf_http_exchange *x);
 } routes[] = {
-  { "/echo", echo },   { "/count", count },          { "/events", events },    { "/wait", wait_for_end },
-  { "/flood", flood }, { "/big", big },              { "/no-read", no_read },  { "/nothing", nothing },
-  { "/empty", empty }, { "/sleep", sleep_a_while }, { "/counts", counts },
+  { "/echo", echo },           { "/count", count },     { "/events", events },
+  { "/wait", wait_for_end },   { "/flood", flood },     { "/big", big },
+  { "/no-read", no_read },     { "/nothing", nothing }, { "/empty", empty },
+  { "/sleep", sleep_a_while }, { "/counts", counts },
 };
 
 static void handle(void *user, struct mf_http_exchange *x, struct mf_fiber *self)

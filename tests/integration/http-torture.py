@@ -83,6 +83,10 @@ class Server:
                 return [str(counts)]
             time.sleep(0.02)
 
+    def is_sanitized(self):
+        with open(sys.argv[1], "rb") as f:
+            return b"__asan_init" in f.read()
+
     def rss(self):
         with open("/proc/%d/status" % self.process.pid) as f:
             return next(int(line.split()[1]) for line in f if line.startswith("VmRSS")) * 1024
@@ -580,7 +584,9 @@ def slow_readers(server):
     for s in sockets:
         s.close()
     problems += server.until(lambda c: c["waiting"] == 0 and c["connections"] == 1)
-    if grown > n << 20:
+    tap.note("%d KiB for each reader that stopped reading" % (grown // n // 1024))
+    # An address sanitizer keeps what was freed and surrounds what was not: it is not our memory that would be measured.
+    if grown > n << 20 and not server.is_sanitized():
         problems.append("grew by %d bytes" % grown)
     tap.check("%d readers that stop reading hold less than 1 MiB each" % n, problems)
 

@@ -4,7 +4,8 @@
 #include "body.h"
 #include "base/banned.h"
 
-/* Decodes `text` offered in pieces of `step` bytes into room of `room` bytes. Returns how many bytes of it were taken. */
+/* Decodes `text` offered in pieces of `step` bytes into room of `room` bytes. Returns how many bytes of it were taken.
+ */
 static size_t decode(struct mf_http_body *b, const char *text, size_t step, size_t room, char *out, size_t *ret_n,
                      enum mf_code *ret_code)
 {
@@ -141,11 +142,8 @@ static void test_overhead_is_bounded(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_length),
-    cmocka_unit_test(test_chunks_in_pieces),
-    cmocka_unit_test(test_throwing_away),
-    cmocka_unit_test(test_bad_chunks),
-    cmocka_unit_test(test_overhead_is_bounded),
+    cmocka_unit_test(test_length),     cmocka_unit_test(test_chunks_in_pieces),    cmocka_unit_test(test_throwing_away),
+    cmocka_unit_test(test_bad_chunks), cmocka_unit_test(test_overhead_is_bounded),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

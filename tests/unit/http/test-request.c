@@ -101,9 +101,10 @@ static void test_scan_is_bounded(void **state)
 static void test_head_is_understood(void **state)
 {
   struct mf_http_refusal refusal;
-  struct mf_http_head *h = parse("\r\nPOST /a%20b/c?d=e?f HTTP/1.1\r\nhost: Example.com:80\r\nX: \t a b \t\r\nEmpty:\r\n"
-                                 "X: second\r\nContent-Length: 0012\r\nExpect: 100-Continue\r\n\r\n",
-                                 &refusal);
+  struct mf_http_head *h =
+      parse("\r\nPOST /a%20b/c?d=e?f HTTP/1.1\r\nhost: Example.com:80\r\nX: \t a b \t\r\nEmpty:\r\n"
+            "X: second\r\nContent-Length: 0012\r\nExpect: 100-Continue\r\n\r\n",
+            &refusal);
   assert_non_null(h);
   assert_str(h->method, "POST");
   assert_str(h->path, "/a%20b/c");

@@ -1,5 +1,6 @@
-/* The server's door: what a handler sees and may do. The client is a thread with a plain blocking socket; it gathers, and
- * the test's own thread, which is the loop's, judges. What a client can do wrong is in tests/integration/http-torture.py. */
+/* The server's door: what a handler sees and may do. The client is a thread with a plain blocking socket; it gathers,
+ * and the test's own thread, which is the loop's, judges. What a client can do wrong is in
+ * tests/integration/http-torture.py. */
 #include "unit.h"
 
 #include <arpa/inet.h>
@@ -489,16 +490,11 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
   const struct CMUnitTest tests[] = {
-    TEST(test_wrong_answers_are_refused),
-    TEST(test_framing_is_the_servers),
-    TEST(test_a_stream_of_two_fibers),
-    TEST(test_more_than_the_high_water_mark),
-    TEST(test_a_handler_sees_the_request),
-    TEST(test_failed_reads_answer_themselves),
-    TEST(test_leaving_while_nothing_is_written),
-    TEST(test_leaving_in_the_body),
-    TEST(test_leaving_while_written_to),
-    TEST(test_what_cannot_begin),
+    TEST(test_wrong_answers_are_refused),        TEST(test_framing_is_the_servers),
+    TEST(test_a_stream_of_two_fibers),           TEST(test_more_than_the_high_water_mark),
+    TEST(test_a_handler_sees_the_request),       TEST(test_failed_reads_answer_themselves),
+    TEST(test_leaving_while_nothing_is_written), TEST(test_leaving_in_the_body),
+    TEST(test_leaving_while_written_to),         TEST(test_what_cannot_begin),
     TEST(test_a_second_stop_is_at_once),
   };
 #undef TEST
