@@ -1,0 +1,151 @@
+/* See harness.h. It asserts with assert(): it is also used where no test framework is (in children). */
+#undef NDEBUG
+#include "harness.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/banned.h"
+
+enum { THREADS = 4, QUEUE = 64 };
+
+enum mf_code harness_open(struct harness *h, const char *url)
+{
+  *h = (struct harness){ 0 };
+  enum mf_code code = mf_loop_new(&h->loop, NULL);
+  assert(code == MF_OK);
+  code = mf_pool_new(h->loop, THREADS, QUEUE, &h->pool, NULL);
+  assert(code == MF_OK);
+  return mf_storage_open(h->loop, h->pool, url, &h->storage, &h->err);
+}
+
+void harness_close(struct harness *h)
+{
+  mf_storage_close(h->storage);
+  mf_pool_free(h->pool);
+  mf_loop_free(h->loop);
+  *h = (struct harness){ 0 };
+}
+
+struct called {
+  struct harness *h;
+  mf_fiber_fn *fn;
+  void *user;
+};
+
+static void run_call(void *user)
+{
+  struct called *c = user;
+  c->fn(c->user);
+  mf_loop_stop(c->h->loop);
+}
+
+void harness_call(struct harness *h, mf_fiber_fn *fn, void *user)
+{
+  struct called c = { h, fn, user };
+  enum mf_code code = mf_fiber_start(h->loop, run_call, &c, 0, NULL, NULL);
+  assert(code == MF_OK);
+  code = mf_loop_run(h->loop, NULL);
+  assert(code == MF_OK);
+}
+
+/* ---- the calls ---- */
+
+struct args {
+  struct harness *h;
+  const struct mf_store_response *response;
+  struct mf_str id;
+  struct mf_stored **ret;
+  enum mf_code code;
+};
+
+static void call_put(void *user)
+{
+  struct args *a = user;
+  a->code = mf_storage_put_response(a->h->storage, mf_fiber_self(a->h->loop), a->response, &a->h->err);
+}
+
+static void call_get(void *user)
+{
+  struct args *a = user;
+  a->code = mf_storage_get_response(a->h->storage, mf_fiber_self(a->h->loop), a->id, a->ret, &a->h->err);
+}
+
+static void call_history(void *user)
+{
+  struct args *a = user;
+  a->code = mf_storage_get_history(a->h->storage, mf_fiber_self(a->h->loop), a->id, a->ret, &a->h->err);
+}
+
+static void call_delete(void *user)
+{
+  struct args *a = user;
+  a->code = mf_storage_delete_response(a->h->storage, mf_fiber_self(a->h->loop), a->id, &a->h->err);
+}
+
+static void call_ping(void *user)
+{
+  struct args *a = user;
+  a->code = mf_storage_ping(a->h->storage, mf_fiber_self(a->h->loop), &a->h->err);
+}
+
+enum mf_code harness_put(struct harness *h, const struct mf_store_response *r)
+{
+  struct args a = { .h = h, .response = r };
+  harness_call(h, call_put, &a);
+  return a.code;
+}
+
+enum mf_code harness_get(struct harness *h, const char *id, struct mf_stored **ret)
+{
+  struct args a = { .h = h, .id = mf_str_of(id), .ret = ret };
+  harness_call(h, call_get, &a);
+  return a.code;
+}
+
+enum mf_code harness_history(struct harness *h, const char *id, struct mf_stored **ret)
+{
+  struct args a = { .h = h, .id = mf_str_of(id), .ret = ret };
+  harness_call(h, call_history, &a);
+  return a.code;
+}
+
+enum mf_code harness_delete(struct harness *h, const char *id)
+{
+  struct args a = { .h = h, .id = mf_str_of(id) };
+  harness_call(h, call_delete, &a);
+  return a.code;
+}
+
+enum mf_code harness_ping(struct harness *h)
+{
+  struct args a = { .h = h };
+  harness_call(h, call_ping, &a);
+  return a.code;
+}
+
+/* ---- folders ---- */
+
+char *harness_folder(void)
+{
+  const char *base = getenv("TMPDIR");
+  char *folder = mf_xasprintf("%s/mf-storage-XXXXXX", base && base[0] ? base : "/tmp");
+  char *made = mkdtemp(folder);
+  assert(made);
+  return made;
+}
+
+void harness_remove(char *folder)
+{
+  DIR *dir = opendir(folder);
+  assert(dir);
+  for (struct dirent *e; (e = readdir(dir)) != NULL;)
+    if (e->d_name[0] != '.')
+      unlinkat(dirfd(dir), e->d_name, 0);
+  closedir(dir);
+  rmdir(folder);
+  free(folder);
+}

@@ -1,0 +1,425 @@
+/* What goes wrong around a database: each is a clear error, and what was acknowledged is there when it is over. */
+#include "unit.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness.h"
+#include "base/banned.h"
+
+struct fixture {
+  struct harness h;
+  char *folder, *path;
+};
+
+static int set_up(void **state)
+{
+  struct fixture *f = mf_xcalloc(1, sizeof(*f));
+  f->folder = harness_folder();
+  f->path = mf_xasprintf("%s/m.db", f->folder);
+  *state = f;
+  return 0;
+}
+
+static int tear_down(void **state)
+{
+  struct fixture *f = *state;
+  if (f->h.loop)
+    harness_close(&f->h);
+  free(f->path);
+  harness_remove(f->folder);
+  free(f);
+  return 0;
+}
+
+static void open_ok(struct fixture *f)
+{
+  assert_ok(harness_open(&f->h, f->path), &f->h.err);
+}
+
+static enum mf_code put_sized(struct harness *h, const char *id, size_t bytes)
+{
+  char *text = mf_xmalloc(bytes + 1);
+  memset(text, 'x', bytes);
+  const struct mf_store_item items[] = { { .json = { text, bytes } } };
+  const struct mf_store_response r = { .id = mf_str_of(id), .payload = mf_str_of(id), .items = items, .item_n = 1 };
+  enum mf_code code = harness_put(h, &r);
+  free(text);
+  return code;
+}
+
+static void put_ok(struct fixture *f, const char *id)
+{
+  assert_ok(put_sized(&f->h, id, 100), &f->h.err);
+}
+
+static bool has(struct harness *h, const char *id)
+{
+  struct mf_stored *s = NULL;
+  bool ok = harness_get(h, id, &s) == MF_OK && mf_str_is(mf_stored_response(s)->payload, id);
+  mf_stored_free(s);
+  return ok;
+}
+
+static void assert_refused(struct fixture *f, const char *path, const char *text)
+{
+  char expected[400];
+  snprintf(expected, sizeof(expected), "database '%s' %s", path, text);
+  assert_int_equal(harness_open(&f->h, path), MF_E_UNAVAILABLE);
+  assert_null(f->h.storage);
+  assert_string_equal(f->h.err.msg, expected);
+  harness_close(&f->h);
+}
+
+static void write_file(const char *path, const char *bytes, size_t n)
+{
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  assert_int_equal(fwrite(bytes, 1, n, file), n);
+  assert_int_equal(fclose(file), 0);
+}
+
+static void run_sql(const char *path, const char *sql)
+{
+  sqlite3 *db = NULL;
+  assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+  assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+  assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+/* ---- opening ---- */
+
+static void places_where_no_database_can_be(void **state)
+{
+  struct fixture *f = *state;
+  char *missing = mf_xasprintf("%s/no/m.db", f->folder), *text = mf_xasprintf("%s/no", f->folder), words[400];
+  snprintf(words, sizeof(words), "cannot be created: there is no folder '%s'; make it first", text);
+  assert_refused(f, missing, words);
+  assert_int_not_equal(access(text, F_OK), 0); /* it was not made */
+  free(missing);
+  free(text);
+
+  assert_refused(f, f->folder, "is not a regular file; name another one");
+  assert_int_equal(mkfifo(f->path, 0600), 0);
+  assert_refused(f, f->path, "is not a regular file; name another one");
+  assert_int_equal(unlink(f->path), 0);
+  assert_int_equal(symlink("/nonexistent/x", f->path), 0);
+  assert_refused(f, f->path, "cannot be created through a link: No such file or directory");
+}
+
+static void files_that_are_not_ours(void **state)
+{
+  struct fixture *f = *state;
+  char junk[8192];
+  memset(junk, 'j', sizeof(junk));
+  write_file(f->path, junk, sizeof(junk));
+  assert_refused(f, f->path, "is not an SQLite database; name another file, or restore a backup");
+  assert_int_equal(unlink(f->path), 0);
+
+  run_sql(f->path, "CREATE TABLE responses (id TEXT); INSERT INTO responses VALUES ('theirs')");
+  assert_refused(f, f->path, "belongs to another program and was left as it is; name another file");
+  run_sql(f->path, "INSERT INTO responses VALUES ('theirs, too')");
+  struct stat st;
+  char *wal = mf_xasprintf("%s-wal", f->path);
+  assert_int_not_equal(stat(wal, &st), 0); /* not even the journal's mode was changed */
+  free(wal);
+  assert_int_equal(unlink(f->path), 0);
+
+  write_file(f->path, "", 0); /* an empty file is a new database */
+  open_ok(f);
+  put_ok(f, "a");
+}
+
+static void a_newer_schema(void **state)
+{
+  struct fixture *f = *state;
+  open_ok(f);
+  put_ok(f, "a");
+  harness_close(&f->h);
+  run_sql(f->path, "PRAGMA user_version = 99");
+  assert_refused(f, f->path,
+                 "was written by a newer Mayfly (schema 99, this one knows 1); use that version, or name another file");
+  run_sql(f->path, "PRAGMA user_version = 1");
+  open_ok(f);
+  assert_true(has(&f->h, "a"));
+}
+
+/* Two that open a new file at the same time: one waits for the other. */
+static void two_that_migrate(void **state)
+{
+  struct fixture *f = *state;
+  enum { CHILDREN = 4 };
+  pid_t children[CHILDREN];
+  for (unsigned i = 0; i < CHILDREN; i++) {
+    children[i] = fork();
+    assert_true(children[i] >= 0);
+    if (children[i] == 0) {
+      struct harness h;
+      enum mf_code code = harness_open(&h, f->path);
+      char id[20];
+      snprintf(id, sizeof(id), "child%u", i);
+      _exit(code == MF_OK && put_sized(&h, id, 10) == MF_OK ? 0 : 1);
+    }
+  }
+  for (unsigned i = 0; i < CHILDREN; i++) {
+    int status = -1;
+    assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+    assert_int_equal(status, 0);
+  }
+  open_ok(f);
+  for (unsigned i = 0; i < CHILDREN; i++) {
+    char id[20];
+    snprintf(id, sizeof(id), "child%u", i);
+    assert_true(has(&f->h, id));
+  }
+}
+
+/* ---- damage ---- */
+
+static void a_damaged_file(void **state)
+{
+  struct fixture *f = *state;
+  open_ok(f);
+  put_ok(f, "a");
+  assert_ok(put_sized(&f->h, "b", 50000), &f->h.err);
+  harness_close(&f->h);
+  struct stat st;
+  assert_int_equal(stat(f->path, &st), 0);
+  /* All but the first page, which says that it is a database of ours. */
+  int fd = open(f->path, O_WRONLY | O_CLOEXEC);
+  assert_true(fd >= 0);
+  char junk[4096];
+  memset(junk, 0xa5, sizeof(junk));
+  for (off_t at = 4096; at < st.st_size; at += 4096)
+    assert_int_equal(pwrite(fd, junk, sizeof(junk), at), sizeof(junk));
+  close(fd);
+
+  open_ok(f); /* nothing is read that is damaged */
+  struct mf_stored *s = NULL;
+  assert_int_equal(harness_get(&f->h, "a", &s), MF_E_UNAVAILABLE);
+  assert_null(s);
+  assert_non_null(strstr(f->h.err.msg, "load a response: database '"));
+  assert_non_null(strstr(f->h.err.msg, "is damaged; stop Mayfly, keep a copy, then restore a backup"));
+  assert_int_equal(put_sized(&f->h, "c", 10), MF_E_UNAVAILABLE);
+  assert_non_null(strstr(f->h.err.msg, "is damaged"));
+  assert_int_equal(harness_delete(&f->h, "a"), MF_E_UNAVAILABLE);
+  assert_int_equal(harness_ping(&f->h), MF_E_UNAVAILABLE);
+}
+
+static void a_cut_file(void **state)
+{
+  struct fixture *f = *state;
+  open_ok(f);
+  put_ok(f, "a");
+  harness_close(&f->h);
+  assert_int_equal(truncate(f->path, 4096), 0);
+  /* Found when it is opened or when it is used. */
+  enum mf_code code = harness_open(&f->h, f->path);
+  struct mf_stored *s = NULL;
+  if (code == MF_OK)
+    code = harness_get(&f->h, "a", &s);
+  assert_int_equal(code, MF_E_UNAVAILABLE);
+  assert_non_null(strstr(f->h.err.msg, "is damaged"));
+}
+
+/* ---- others ---- */
+
+static void a_file_that_is_taken_away(void **state)
+{
+  struct fixture *f = *state;
+  open_ok(f);
+  put_ok(f, "a");
+  char *aside = mf_xasprintf("%s.aside", f->path);
+  assert_int_equal(rename(f->path, aside), 0);
+  /* It could be written to yet, and would be lost. */
+  assert_int_equal(put_sized(&f->h, "b", 10), MF_E_UNAVAILABLE);
+  assert_non_null(strstr(f->h.err.msg, "was removed or replaced while it was in use; put it back, or restart Mayfly"));
+  assert_int_equal(harness_ping(&f->h), MF_E_UNAVAILABLE);
+  write_file(f->path, "", 0);
+  assert_int_equal(put_sized(&f->h, "b", 10), MF_E_UNAVAILABLE);
+  assert_int_equal(rename(aside, f->path), 0);
+  free(aside);
+  put_ok(f, "c");
+  assert_int_equal(harness_ping(&f->h), MF_OK);
+  assert_true(has(&f->h, "a"));
+  assert_false(has(&f->h, "b"));
+}
+
+static void a_database_that_another_has_locked(void **state)
+{
+  struct fixture *f = *state;
+  open_ok(f);
+  put_ok(f, "a");
+  sqlite3 *other = NULL;
+  assert_int_equal(sqlite3_open(f->path, &other), SQLITE_OK);
+  assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+  assert_int_equal(put_sized(&f->h, "b", 10), MF_E_UNAVAILABLE);
+  assert_non_null(strstr(f->h.err.msg, "is locked by another process; end that one, or try again"));
+  assert_true(has(&f->h, "a")); /* readers do not mind */
+  assert_int_equal(harness_ping(&f->h), MF_OK);
+  assert_int_equal(sqlite3_exec(other, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+  put_ok(f, "b");
+  assert_int_equal(sqlite3_close(other), SQLITE_OK);
+}
+
+/* ---- file systems ---- */
+
+/* In a child with a small file system of its own at f->folder. 77: there can be none here. */
+static void in_small_file_system(struct fixture *f, const char *options, void (*fn)(struct fixture *f))
+{
+  fflush(stdout);
+  uid_t uid = geteuid();
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    if (unshare(CLONE_NEWNS) != 0) {
+      char map[40];
+      int n = snprintf(map, sizeof(map), "0 %u 1", uid);
+      int fd = unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 ? open("/proc/self/uid_map", O_WRONLY | O_CLOEXEC) : -1;
+      if (fd < 0 || write(fd, map, (size_t)n) != n)
+        _exit(77);
+      close(fd);
+    }
+    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 || mount("mf", f->folder, "tmpfs", 0, options) != 0)
+      _exit(77);
+    fn(f);
+    _exit(0);
+  }
+  int status = -1;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+    print_message("# this user cannot mount a file system\n");
+    skip();
+  }
+  assert_int_equal(status, 0);
+}
+
+/* For the child, which has no test framework. */
+#define CHECK(expression)                                                                                              \
+  do {                                                                                                                 \
+    if (!(expression)) {                                                                                               \
+      fprintf(stderr, "line %d: %s: %s\n", __LINE__, #expression, f->h.err.msg);                                       \
+      _exit(1);                                                                                                        \
+    }                                                                                                                  \
+  } while (0)
+
+static void fill_and_free(struct fixture *f)
+{
+  CHECK(harness_open(&f->h, f->path) == MF_OK);
+  char filler[300], id[20];
+  snprintf(filler, sizeof(filler), "%s/filler", f->folder);
+  int fd = open(filler, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  CHECK(fd >= 0);
+  unsigned stored = 0, failed = 0;
+  /* Until the disk is full, then some more. */
+  while (failed < 5) {
+    snprintf(id, sizeof(id), "r%u", stored);
+    enum mf_code code = put_sized(&f->h, id, 20000);
+    if (code == MF_OK) {
+      CHECK(failed == 0);
+      stored++;
+      continue;
+    }
+    CHECK(code == MF_E_UNAVAILABLE);
+    CHECK(strstr(f->h.err.msg, "store a response: database '"));
+    CHECK(strstr(f->h.err.msg, "cannot grow: the disk is full; free some space; what was acknowledged before is safe"));
+    CHECK(!has(&f->h, id));
+    if (failed++ == 0) { /* what is left goes, too */
+      char block[512] = "";
+      while (write(fd, block, sizeof(block)) > 0)
+        ;
+    }
+  }
+  CHECK(stored > 10);
+  for (unsigned i = 0; i < stored; i++) {
+    snprintf(id, sizeof(id), "r%u", i);
+    CHECK(has(&f->h, id)); /* reading goes on */
+  }
+  harness_close(&f->h);
+  /* It opens on a full disk, and works again when there is room. */
+  CHECK(harness_open(&f->h, f->path) == MF_OK);
+  CHECK(ftruncate(fd, 0) == 0);
+  close(fd);
+  CHECK(unlink(filler) == 0);
+  for (unsigned i = 0; i < stored; i++) {
+    snprintf(id, sizeof(id), "r%u", i);
+    CHECK(has(&f->h, id));
+  }
+  CHECK(mount(NULL, f->folder, NULL, MS_REMOUNT, "size=8m") == 0);
+  CHECK(put_sized(&f->h, "more", 20000) == MF_OK);
+  CHECK(has(&f->h, "more"));
+  harness_close(&f->h);
+}
+
+static void a_full_disk(void **state)
+{
+  in_small_file_system(*state, "size=2m", fill_and_free);
+}
+
+static void create_on_full(struct fixture *f)
+{
+  char filler[300], block[512] = "";
+  snprintf(filler, sizeof(filler), "%s/filler", f->folder);
+  int fd = open(filler, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  while (write(fd, block, sizeof(block)) > 0)
+    ;
+  CHECK(harness_open(&f->h, f->path) == MF_E_UNAVAILABLE);
+  CHECK(strstr(f->h.err.msg, "the disk is full; free some space"));
+  harness_close(&f->h);
+}
+
+static void a_new_database_on_a_full_disk(void **state)
+{
+  in_small_file_system(*state, "size=64k", create_on_full);
+}
+
+static void go_read_only(struct fixture *f)
+{
+  CHECK(harness_open(&f->h, f->path) == MF_OK);
+  CHECK(put_sized(&f->h, "a", 10) == MF_OK);
+  harness_close(&f->h);
+  CHECK(mount(NULL, f->folder, NULL, MS_REMOUNT | MS_RDONLY, NULL) == 0);
+  CHECK(harness_open(&f->h, f->path) == MF_E_UNAVAILABLE);
+  CHECK(strstr(f->h.err.msg, "cannot be written: the file or its file system is read-only; make both writable"));
+  harness_close(&f->h);
+  char *other = mf_xasprintf("%s/new.db", f->folder);
+  CHECK(harness_open(&f->h, other) == MF_E_UNAVAILABLE);
+  CHECK(strstr(f->h.err.msg, "cannot be created in '"));
+  CHECK(strstr(f->h.err.msg, "Read-only file system"));
+  harness_close(&f->h);
+  free(other);
+  CHECK(mount(NULL, f->folder, NULL, MS_REMOUNT, NULL) == 0);
+  CHECK(harness_open(&f->h, f->path) == MF_OK);
+  CHECK(has(&f->h, "a"));
+  harness_close(&f->h);
+}
+
+static void a_read_only_file_system(void **state)
+{
+  in_small_file_system(*state, "size=2m", go_read_only);
+}
+
+int main(void)
+{
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
+  const struct CMUnitTest tests[] = {
+    TEST(places_where_no_database_can_be),
+    TEST(files_that_are_not_ours),
+    TEST(a_newer_schema),
+    TEST(two_that_migrate),
+    TEST(a_damaged_file),
+    TEST(a_cut_file),
+    TEST(a_file_that_is_taken_away),
+    TEST(a_database_that_another_has_locked),
+    TEST(a_full_disk),
+    TEST(a_new_database_on_a_full_disk),
+    TEST(a_read_only_file_system),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
