@@ -128,7 +128,8 @@ def main():
                     problems += judge(program, result)
                     after = d.run("print(1)")
                     if (after["status"], after["stdout"]) != ("succeeded", "1\n"):
-                        problems.append("the next task does not work: %s %r" % (after["status"], after["stderr"]))
+                        problems.append("the next task does not work: %s/%s %r %r" % (
+                            after["status"], after["reason"], after["diagnostic"], after["stderr"]))
                     problems += calm_problems(d, idle)
                 except (driver.StartError, driver.DriverGone) as e:
                     problems.append("%s: %s" % (type(e).__name__, e))

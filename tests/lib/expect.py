@@ -132,5 +132,5 @@ def result(got, want):
         problems.append("stderr was %s" % _shown(got["stderr"]))
     if problems:
         problems.append("result: %s" % {k: got[k] for k in ("status", "reason", "exitCode", "signal", "denied",
-                                                            "truncated", "usage")})
+                                                            "truncated", "usage", "diagnostic") if k in got})
     return problems
