@@ -1,5 +1,5 @@
-/* One call: a request, the response's head, its body in pieces. libcurl's callbacks note what came and wake the fiber that
- * waits; the fiber takes it. Two buffers change places: one is filled while the caller looks at the other. */
+/* One call: a request, the response's head, its body in pieces. libcurl's callbacks note what came and wake the fiber
+ * that waits; the fiber takes it. Two buffers change places: one is filled while the caller looks at the other. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -141,8 +141,8 @@ static size_t on_header(char *p, size_t size, size_t n, void *user)
     finish_head(call);
   }
   if (code) {
-    call->code = mf_fail(&call->why, MF_E_LIMIT, 0, "the response's head exceeded %d bytes or %d fields", HEAD_BYTES_MAX,
-                         HEAD_FIELDS_MAX);
+    call->code = mf_fail(&call->why, MF_E_LIMIT, 0, "the response's head exceeded %d bytes or %d fields",
+                         HEAD_BYTES_MAX, HEAD_FIELDS_MAX);
     return 0; /* ends the transfer */
   }
   return line.len;

@@ -1,5 +1,5 @@
-/* The client: libcurl's multi handle on the loop. libcurl says which descriptors and which time it waits for; when one comes it
- * is called, and calls back into call.c, which only notes what came and wakes the fiber.
+/* The client: libcurl's multi handle on the loop. libcurl says which descriptors and which time it waits for; when one
+ * comes it is called, and calls back into call.c, which only notes what came and wakes the fiber.
  *
  * Nothing here or in call.c waits while libcurl is on the stack: fibers call into it, it never calls into a fiber. */
 #include "http/client.h"

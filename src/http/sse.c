@@ -1,5 +1,5 @@
-/* Server-sent events: framing and its reader. A line is read where it lies in the chunk; only one that a chunk ends in the
- * middle of is put aside. Thread: any, one at a time. */
+/* Server-sent events: framing and its reader. A line is read where it lies in the chunk; only one that a chunk ends in
+ * the middle of is put aside. Thread: any, one at a time. */
 #include "http/sse.h"
 
 #include <stdint.h>
@@ -47,14 +47,14 @@ struct head {
 
 struct mf_sse_reader {
   size_t line_max;
-  struct mf_buf line;  /* the beginning of a line whose end has not come */
-  struct mf_buf type;  /* of the event being read */
+  struct mf_buf line; /* the beginning of a line whose end has not come */
+  struct mf_buf type; /* of the event being read */
   struct mf_buf queue;
-  size_t next, open;   /* in the queue: the event to give out next, the event being read */
-  bool has_data;       /* there is an event being read */
-  bool is_begun;       /* the first line, which may have a byte order mark, is read */
-  bool skip_lf;        /* the last line ended with CR; an LF belongs to it */
-  bool is_over;        /* a limit was passed */
+  size_t next, open; /* in the queue: the event to give out next, the event being read */
+  bool has_data;     /* there is an event being read */
+  bool is_begun;     /* the first line, which may have a byte order mark, is read */
+  bool skip_lf;      /* the last line ended with CR; an LF belongs to it */
+  bool is_over;      /* a limit was passed */
 };
 
 struct mf_sse_reader *mf_sse_reader_new(size_t line_max)
@@ -233,4 +233,3 @@ void mf_sse_finish(struct mf_sse_reader *r)
   if (!r->is_over)
     r->is_over = end_event(r) != MF_OK;
 }
-

@@ -1,5 +1,5 @@
-/* Fibers: life cycle, waiting, waking. Thread: the loop's. Neighbours: context.h changes stacks, the loop makes the calls
- * that resume. */
+/* Fibers: life cycle, waiting, waking. Thread: the loop's. Neighbours: context.h changes stacks, the loop makes the
+ * calls that resume. */
 #include "loop/fiber.h"
 
 #include <assert.h>
@@ -26,8 +26,8 @@ struct mf_fiber {
   void *sp;
   struct mf_stack stack;
   struct mf_loop_call resume; /* in the loop's list while is_queued */
-  /* Armed for timer_ns, at the latest for deadline_ns. A timer that was armed for an earlier wait stays armed: firing once
-   * in vain is cheaper than changing it at each wait. */
+  /* Armed for timer_ns, at the latest for deadline_ns. A timer that was armed for an earlier wait stays armed: firing
+   * once in vain is cheaper than changing it at each wait. */
   struct mf_timer *timer;
   uint64_t timer_ns, deadline_ns;
   struct mf_fiber *joiner;
@@ -44,7 +44,8 @@ struct mf_fiber {
 static enum mf_code map_stack(size_t bytes, struct mf_stack *ret, struct mf_err *err)
 {
   bytes += GUARD_BYTES;
-  char *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+  char *base =
+      mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
   if (base == MAP_FAILED)
     return mf_fail(err, MF_E_SYS, errno, "map a stack of %zu bytes", bytes);
   if (mprotect(base, GUARD_BYTES, PROT_NONE)) {

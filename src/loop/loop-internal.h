@@ -1,4 +1,5 @@
-/* What the nouns of this room know of each other: the loop, the list of calls to make, the fibers' host, the mailbox. */
+/* What the nouns of this room know of each other: the loop, the list of calls to make, the fibers' host, the mailbox.
+ */
 #ifndef MF_LOOP_INTERNAL_H
 #define MF_LOOP_INTERNAL_H
 

@@ -60,8 +60,8 @@ void mf_loop_calls_drop(struct mf_loop_calls *l)
       free(c);
 }
 
-/* Only what is there at the start is called. What these calls defer waits for the next turn, so that a chain of them cannot
- * starve descriptors. A stop leaves the rest in the list. */
+/* Only what is there at the start is called. What these calls defer waits for the next turn, so that a chain of them
+ * cannot starve descriptors. A stop leaves the rest in the list. */
 static void make_calls(struct mf_loop *loop)
 {
   struct mf_loop_calls *l = &loop->calls;
@@ -126,8 +126,8 @@ enum mf_code mf_loop_run(struct mf_loop *loop, struct mf_err *err)
   assert(!loop->is_running);
   int failed = 0;
   loop->is_running = true;
-  /* One turn at a time, so that what a batch of callbacks woke runs right after it, without asking the kernel again. The
-   * flag is ours because libevent forgets a break that was asked for before the loop runs. */
+  /* One turn at a time, so that what a batch of callbacks woke runs right after it, without asking the kernel again.
+   * The flag is ours because libevent forgets a break that was asked for before the loop runs. */
   while (!loop->stop_asked && !failed) {
     int flags = EVLOOP_ONCE | EVLOOP_NO_EXIT_ON_EMPTY | (loop->calls.first ? EVLOOP_NONBLOCK : 0);
     failed = event_base_loop(loop->base, flags) < 0;

@@ -15,8 +15,8 @@ static void on_mail(void *user, unsigned events)
   eventfd_t n;
   (void)eventfd_read(m->event_fd, &n);
 
-  /* All go behind what the loop has to call already, so that a stop leaves the rest for the next run. Posts that come while
-   * these are called write to the eventfd again. */
+  /* All go behind what the loop has to call already, so that a stop leaves the rest for the next run. Posts that come
+   * while these are called write to the eventfd again. */
   pthread_mutex_lock(&m->lock);
   if (m->calls.first) {
     *loop->calls.last_next = m->calls.first;

@@ -1,5 +1,5 @@
-/* What ASan and TSan must be told when stacks change; nothing without them. ASan keeps the bounds of the present stack and a
- * "fake stack" for locals of functions that have returned; TSan keeps a clock and a call stack for each fiber. */
+/* What ASan and TSan must be told when stacks change; nothing without them. ASan keeps the bounds of the present stack
+ * and a "fake stack" for locals of functions that have returned; TSan keeps a clock and a call stack for each fiber. */
 #ifndef MF_LOOP_SANITIZER_H
 #define MF_LOOP_SANITIZER_H
 
@@ -20,8 +20,8 @@
 #define MF_TSAN
 #endif
 
-/* Always: TSan counts calls and returns on the call stack of the fiber it was told of, and a function of its own here would
- * be called on one and return on the other. */
+/* Always: TSan counts calls and returns on the call stack of the fiber it was told of, and a function of its own here
+ * would be called on one and return on the other. */
 #define MF_SAN_INLINE __attribute__((always_inline)) static inline
 
 #ifdef MF_ASAN
@@ -40,7 +40,8 @@ MF_SAN_INLINE void mf_san_leave(void **ret_fake, const void *bottom, size_t byte
 #endif
 }
 
-/* Just after it, with what mf_san_leave gave when this stack was left (NULL the first time); tells the one we came from. */
+/* Just after it, with what mf_san_leave gave when this stack was left (NULL the first time); tells the one we came
+ * from. */
 MF_SAN_INLINE void mf_san_arrive(void *fake, const void **ret_bottom, size_t *ret_bytes)
 {
 #ifdef MF_ASAN

@@ -1,5 +1,5 @@
-/* The SSE reader: what it says does not depend on how the input is cut, agrees with the rules stated here a second time in
- * the plainest way, and what is written is read back. The first byte says how the input is cut. */
+/* The SSE reader: what it says does not depend on how the input is cut, agrees with the rules stated here a second time
+ * in the plainest way, and what is written is read back. The first byte says how the input is cut. */
 #include "http/sse.h"
 
 #include "fuzz.h"

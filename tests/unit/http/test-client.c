@@ -17,7 +17,9 @@ struct fixture {
   struct mf_loop *loop;
   struct mf_http_client *client;
   struct peer *peer;
-  struct mf_fiber *fiber; /* the one that others cancel */
+  struct mf_fiber *fiber; /* the one that others cancel, */
+  sem_t *when;            /* after this */
+  sem_t has_read;
   unsigned live;
 };
 
@@ -26,6 +28,7 @@ static int set_up(void **state)
   struct fixture *f = mf_xcalloc(1, sizeof(*f));
   *state = f;
   f->peer = peer_new();
+  sem_init(&f->has_read, 0, 0);
   return mf_loop_new(&f->loop, NULL) || mf_http_client_new(f->loop, &f->client, NULL) ? -1 : 0;
 }
 
@@ -38,6 +41,7 @@ static int tear_down(void **state)
   mf_http_client_free(f->client); /* closes the idle connections, which the peer's threads wait for */
   peer_free(f->peer);
   mf_loop_free(f->loop);
+  sem_destroy(&f->has_read);
   free(f);
   return 0;
 }
@@ -135,8 +139,8 @@ static void fiber_lengths(void *user)
     int status;
     const char *body;
   } rows[] = {
-    { "/length", 200, "hello" },  { "/chunked", 200, "hello" }, { "/until-close", 200, "hello" },
-    { "/empty", 204, "" },        { "/early", 200, "ok" },      { "/redirect", 302, "else" },
+    { "/length", 200, "hello" },     { "/chunked", 200, "hello" }, { "/until-close", 200, "hello" },
+    { "/empty", 204, "" },           { "/early", 200, "ok" },      { "/redirect", 302, "else" },
     { "/encoded", 200, "not gzip" }, { "/unknown", 404, "" },
   };
   for (size_t i = 0; i < MF_ARRAY_N(rows); i++) {
@@ -320,14 +324,18 @@ static void fiber_requests(void *user)
   mf_buf_done(&echo);
 
   const struct mf_http_header headers[] = {
-    { MF_STR("Authorization"), MF_STR("Bearer x: y") }, { MF_STR("X-Empty"), MF_STR("") },
-    { MF_STR("content-type"), MF_STR("application/json") }, { MF_STR("Content-Length"), MF_STR("77") },
-    { MF_STR("transfer-encoding"), MF_STR("chunked") }, { MF_STR("Expect"), MF_STR("100-continue") },
-    { MF_STR("Connection"), MF_STR("close") }, { MF_STR("Accept-Encoding"), MF_STR("br") },
+    { MF_STR("Authorization"), MF_STR("Bearer x: y") },
+    { MF_STR("X-Empty"), MF_STR("") },
+    { MF_STR("content-type"), MF_STR("application/json") },
+    { MF_STR("Content-Length"), MF_STR("77") },
+    { MF_STR("transfer-encoding"), MF_STR("chunked") },
+    { MF_STR("Expect"), MF_STR("100-continue") },
+    { MF_STR("Connection"), MF_STR("close") },
+    { MF_STR("Accept-Encoding"), MF_STR("br") },
   };
   expect_echo(f,
               (struct mf_http_request){
-                .method = "POST", .headers = headers, .header_n = MF_ARRAY_N(headers), .body = MF_STR("{\"a\":1}") },
+                  .method = "POST", .headers = headers, .header_n = MF_ARRAY_N(headers), .body = MF_STR("{\"a\":1}") },
               &echo);
   assert_int_equal(strncmp(echo.ptr, "POST /echo?q=1 HTTP/1.1\r\n", 25), 0);
   assert_non_null(strstr(echo.ptr, "\r\nAuthorization: Bearer x: y\r\n"));
@@ -355,8 +363,12 @@ static void fiber_methods(void *user)
   static const struct {
     const char *method, *body, *want_length;
   } rows[] = {
-    { "DELETE", "", NULL },  { "DELETE", "x", "\r\nContent-Length: 1\r\n" }, { "POST", "", "\r\nContent-Length: 0\r\n" },
-    { "PUT", "xy", "\r\nContent-Length: 2\r\n" }, { "GET", "xyz", "\r\nContent-Length: 3\r\n" }, { "OPTIONS", "", NULL },
+    { "DELETE", "", NULL },
+    { "DELETE", "x", "\r\nContent-Length: 1\r\n" },
+    { "POST", "", "\r\nContent-Length: 0\r\n" },
+    { "PUT", "xy", "\r\nContent-Length: 2\r\n" },
+    { "GET", "xyz", "\r\nContent-Length: 3\r\n" },
+    { "OPTIONS", "", NULL },
   };
   for (size_t i = 0; i < MF_ARRAY_N(rows); i++) {
     struct mf_buf echo;
@@ -415,8 +427,15 @@ static void fiber_impossible(void *user)
   static const char *const methods_bad[] = { "", "GE T", "GET\r\n", "G\xc3\xa9T" };
   for (size_t i = 0; i < MF_ARRAY_N(methods_bad); i++)
     expect_failure(f, (struct mf_http_request){ .method = methods_bad[i] }, "/length", MF_E_INPUT);
-  static const char *const urls[] = { NULL, "", "http://", "ftp://127.0.0.1/", "file:///etc/passwd",
-                                      "http://[::1/x", "http://a b/", "http://127.0.0.1:99999/", "gopher://x/" };
+  static const char *const urls[] = { NULL,
+                                      "",
+                                      "http://",
+                                      "ftp://127.0.0.1/",
+                                      "file:///etc/passwd",
+                                      "http://[::1/x",
+                                      "http://a b/",
+                                      "http://127.0.0.1:99999/",
+                                      "gopher://x/" };
   for (size_t i = 0; i < MF_ARRAY_N(urls); i++) {
     struct mf_http_call *call = NULL;
     struct mf_err err = { 0 };
@@ -646,6 +665,7 @@ static void fiber_cancelled_in_body(void *user)
   struct mf_err err = { 0 };
   assert_ok(mf_http_call_read(call, self, &piece, &err), &err);
   assert_true(mf_str_is(piece, "abc"));
+  sem_post(&f->has_read);
   assert_int_equal(mf_http_call_read(call, self, &piece, &err), MF_E_CANCELLED);
   mf_http_call_close(call);
   wait_for(f, &f->peer->dropped);
@@ -655,7 +675,7 @@ static void fiber_cancelled_in_body(void *user)
 static void fiber_cancels(void *user)
 {
   struct fixture *f = user;
-  wait_for(f, &f->peer->arrived);
+  wait_for(f, f->when);
   mf_fiber_cancel(f->fiber);
   end(f);
 }
@@ -664,7 +684,9 @@ static void cancelling_closes_the_connection(void **state)
 {
   struct fixture *f = *state;
   mf_fiber_fn *const fns[] = { fiber_cancelled_before_head, fiber_cancelled_in_body };
+  sem_t *const when[] = { &f->peer->arrived, &f->has_read };
   for (size_t i = 0; i < MF_ARRAY_N(fns); i++) {
+    f->when = when[i];
     start(f, fns[i], &f->fiber);
     start(f, fiber_cancels, NULL);
     run(f);

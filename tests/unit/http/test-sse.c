@@ -111,9 +111,14 @@ static void the_end_of_the_input(void **state)
 
 static void byte_order_mark(void **state)
 {
-  check("\xef\xbb\xbf" "data: 1\n\n\xef\xbb\xbf" "data: 2\n\n", "[|1]");
+  check("\xef\xbb\xbf"
+        "data: 1\n\n\xef\xbb\xbf"
+        "data: 2\n\n",
+        "[|1]");
   check("\xef\xbb\xbf", "");
-  check("\xef\xbb" "data: 1\n\ndata: 2\n\n", "[|2]");
+  check("\xef\xbb"
+        "data: 1\n\ndata: 2\n\n",
+        "[|2]");
 }
 
 static void bytes_pass_unchanged(void **state)

@@ -1,5 +1,5 @@
-/* Fibers: life, waiting, waking, cancelling, stacks. Nothing here measures how long something takes. Built twice: with the
- * room's own switch and with the portable one. */
+/* Fibers: life, waiting, waking, cancelling, stacks. Nothing here measures how long something takes. Built twice: with
+ * the room's own switch and with the portable one. */
 #include "unit.h"
 
 #include <fenv.h>
@@ -360,7 +360,8 @@ static void a_deadline_ends_a_wait(void **state)
   assert_true(f->woke_ns >= f->deadline_ns);
 }
 
-/* The timer of the first wait is left armed; it must end neither a later wait without a deadline nor one with a later one. */
+/* The timer of the first wait is left armed; it must end neither a later wait without a deadline nor one with a later
+ * one. */
 static void waits_short_then_long(void *user)
 {
   struct fixture *f = user;

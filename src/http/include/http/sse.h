@@ -1,5 +1,5 @@
-/* Server-sent events, both ways (WHATWG HTML, "Server-sent events"): writing is framing; reading accepts LF, CRLF and CR,
- * comments, missing event lines, several data lines, a missing last blank line. Bounded by line and event size.
+/* Server-sent events, both ways (WHATWG HTML, "Server-sent events"): writing is framing; reading accepts LF, CRLF and
+ * CR, comments, missing event lines, several data lines, a missing last blank line. Bounded by line and event size.
  *
  * Thread: any, one at a time. Bytes are not looked at: whether they are UTF-8 is the reader's affair. */
 #ifndef MF_HTTP_SSE_H

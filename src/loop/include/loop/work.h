@@ -11,12 +11,12 @@ MF_MUST_USE enum mf_code mf_pool_new(struct mf_loop *loop, unsigned threads, uns
                                      struct mf_err *err);
 /* Waits for what runs or is queued; fibers that wait for it go on when the loop runs again. NULL is fine. */
 void mf_pool_free(struct mf_pool *p);
-/* Runs fn(user) on a worker while the calling fiber waits. Not interrupted by cancel: when this returns, fn has returned or
- * never ran (MF_E_CAPACITY: queue full). fn owns what it touches meanwhile. */
+/* Runs fn(user) on a worker while the calling fiber waits. Not interrupted by cancel: when this returns, fn has
+ * returned or never ran (MF_E_CAPACITY: queue full). fn owns what it touches meanwhile. */
 MF_MUST_USE enum mf_code mf_pool_run(struct mf_pool *p, struct mf_fiber *self, void (*fn)(void *user), void *user,
                                      struct mf_err *err);
-/* Thread: any, while the loop exists. Calls fn(user) on the loop; one thread's posts keep their order. What still waits in
- * mf_loop_free is dropped. */
+/* Thread: any, while the loop exists. Calls fn(user) on the loop; one thread's posts keep their order. What still waits
+ * in mf_loop_free is dropped. */
 void mf_mailbox_post(struct mf_loop *loop, void (*fn)(void *user), void *user);
 
 #endif
