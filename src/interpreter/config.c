@@ -34,21 +34,18 @@ static const struct limit_row rows[] = {
   ROW(max_aggregate_worker_memory_bytes, 2147483648, ANY),
 };
 
-static uint64_t *value_of(struct mf_interpreter_config *c, const struct limit_row *row)
-{
-  return (uint64_t *)((char *)c + row->offset);
-}
-
 static uint64_t get(const struct mf_interpreter_config *c, const struct limit_row *row)
 {
-  return *(const uint64_t *)((const char *)c + row->offset);
+  uint64_t value;
+  memcpy(&value, (const char *)c + row->offset, sizeof(value));
+  return value;
 }
 
 void mf_interpreter_config_default(struct mf_interpreter_config *c)
 {
   *c = (struct mf_interpreter_config){ .enabled = false };
   for (unsigned i = 0; i < MF_ARRAY_N(rows); i++)
-    *value_of(c, &rows[i]) = rows[i].by_default;
+    memcpy((char *)c + rows[i].offset, &rows[i].by_default, sizeof(rows[i].by_default));
 }
 
 static enum mf_code check_row(const struct mf_interpreter_config *c, const struct limit_row *row, struct mf_err *err)

@@ -62,7 +62,7 @@ static void zero_is_refused_everywhere(void **state)
   };
   for (unsigned i = 0; i < MF_ARRAY_N(rows); i++) {
     struct mf_interpreter_config c = defaults();
-    *(uint64_t *)((char *)&c + rows[i].offset) = 0;
+    memset((char *)&c + rows[i].offset, 0, sizeof(uint64_t));
     char text[120];
     snprintf(text, sizeof(text), "code_interpreter.%s must be greater than 0", rows[i].key);
     assert_refused(&c, text);
