@@ -183,7 +183,7 @@ void mf_http_call_finished(struct mf_http_call *call, CURLcode result)
   call->is_over = true;
   if (result != CURLE_OK && call->code == MF_OK)
     call->code = mf_fail(&call->why, code_of(call, result), 0, "%s",
-                         call->curl_says[0] ? call->curl_says : curl_easy_strerror(result));
+                         call->curl_says[0] ? call->curl_says : call->client->curl->easy_strerror(result));
   /* One that ended well before its head was complete did not end well. */
   if (call->code == MF_OK && !call->has_head)
     call->code = mf_fail(&call->why, MF_E_GONE, 0, "the response has no head");
@@ -226,7 +226,7 @@ static bool is_own_affair(struct mf_str name)
 
 static void add_line(struct mf_http_call *call, const char *line)
 {
-  struct curl_slist *list = curl_slist_append(call->header_list, line);
+  struct curl_slist *list = call->client->curl->slist_append(call->header_list, line);
   if (!list)
     abort(); /* a few bytes: as mf_xmalloc */
   call->header_list = list;
@@ -260,9 +260,10 @@ static enum mf_code add_headers(struct mf_http_call *call, const struct mf_http_
 
 static void set_method(struct mf_http_call *call, const char *method, struct mf_str body)
 {
+  const struct mf_curl *curl = call->client->curl;
   CURL *e = call->easy;
   if (strcmp(method, "HEAD") == 0) {
-    curl_easy_setopt(e, CURLOPT_NOBODY, 1L);
+    curl->easy_setopt(e, CURLOPT_NOBODY, 1L);
     return;
   }
   bool expects_body = strcmp(method, "POST") == 0 || strcmp(method, "PUT") == 0 || strcmp(method, "PATCH") == 0;
@@ -271,11 +272,11 @@ static void set_method(struct mf_http_call *call, const char *method, struct mf_
     call->body_len = body.len;
     if (body.len > 0)
       memcpy(call->body, body.ptr, body.len);
-    curl_easy_setopt(e, CURLOPT_POST, 1L);
-    curl_easy_setopt(e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.len);
-    curl_easy_setopt(e, CURLOPT_POSTFIELDS, call->body);
+    curl->easy_setopt(e, CURLOPT_POST, 1L);
+    curl->easy_setopt(e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.len);
+    curl->easy_setopt(e, CURLOPT_POSTFIELDS, call->body);
   }
-  curl_easy_setopt(e, CURLOPT_CUSTOMREQUEST, method);
+  curl->easy_setopt(e, CURLOPT_CUSTOMREQUEST, method);
 }
 
 static enum mf_code set_up(struct mf_http_call *call, const struct mf_http_request *req, struct mf_err *err)
@@ -288,32 +289,33 @@ static enum mf_code set_up(struct mf_http_call *call, const struct mf_http_reque
     return code;
 
   uint64_t connect_ms = req->connect_ms ? req->connect_ms : CONNECT_MS;
+  const struct mf_curl *curl = call->client->curl;
   CURL *e = call->easy;
   set_method(call, method, req->body);
-  curl_easy_setopt(e, CURLOPT_URL, req->url);
-  curl_easy_setopt(e, CURLOPT_HTTPHEADER, call->header_list);
-  curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, (long)MF_MIN(connect_ms, 86400000u));
-  curl_easy_setopt(e, CURLOPT_PRIVATE, call);
-  curl_easy_setopt(e, CURLOPT_ERRORBUFFER, call->curl_says);
-  curl_easy_setopt(e, CURLOPT_PREREQFUNCTION, on_connected);
-  curl_easy_setopt(e, CURLOPT_PREREQDATA, call);
-  curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, on_header);
-  curl_easy_setopt(e, CURLOPT_HEADERDATA, call);
-  curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, on_body);
-  curl_easy_setopt(e, CURLOPT_WRITEDATA, call);
-  curl_easy_setopt(e, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
-  curl_easy_setopt(e, CURLOPT_FOLLOWLOCATION, 0L);
-  curl_easy_setopt(e, CURLOPT_PROXY, "");
-  curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(e, CURLOPT_TCP_KEEPALIVE, 1L);
+  curl->easy_setopt(e, CURLOPT_URL, req->url);
+  curl->easy_setopt(e, CURLOPT_HTTPHEADER, call->header_list);
+  curl->easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, (long)MF_MIN(connect_ms, 86400000u));
+  curl->easy_setopt(e, CURLOPT_PRIVATE, call);
+  curl->easy_setopt(e, CURLOPT_ERRORBUFFER, call->curl_says);
+  curl->easy_setopt(e, CURLOPT_PREREQFUNCTION, on_connected);
+  curl->easy_setopt(e, CURLOPT_PREREQDATA, call);
+  curl->easy_setopt(e, CURLOPT_HEADERFUNCTION, on_header);
+  curl->easy_setopt(e, CURLOPT_HEADERDATA, call);
+  curl->easy_setopt(e, CURLOPT_WRITEFUNCTION, on_body);
+  curl->easy_setopt(e, CURLOPT_WRITEDATA, call);
+  curl->easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+  curl->easy_setopt(e, CURLOPT_FOLLOWLOCATION, 0L);
+  curl->easy_setopt(e, CURLOPT_PROXY, "");
+  curl->easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
+  curl->easy_setopt(e, CURLOPT_TCP_KEEPALIVE, 1L);
 #if LIBCURL_VERSION_NUM >= 0x075500
-  curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl->easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");
 #else
-  curl_easy_setopt(e, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+  curl->easy_setopt(e, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
 #endif
 #if LIBCURL_VERSION_NUM >= 0x075700
   /* A call that is cancelled while its name is looked up leaves that thread to itself instead of waiting for it. */
-  curl_easy_setopt(e, CURLOPT_QUICK_EXIT, 1L);
+  curl->easy_setopt(e, CURLOPT_QUICK_EXIT, 1L);
 #endif
   return MF_OK;
 }
@@ -356,7 +358,7 @@ static enum mf_code fail_over(const struct mf_http_call *call, struct mf_err *er
 static bool has_sent_more(struct mf_http_call *call, curl_off_t *sent)
 {
   curl_off_t now = 0;
-  curl_easy_getinfo(call->easy, CURLINFO_SIZE_UPLOAD_T, &now);
+  call->client->curl->easy_getinfo(call->easy, CURLINFO_SIZE_UPLOAD_T, &now);
   bool is_more = now > *sent;
   *sent = MF_MAX(now, *sent);
   return is_more;
@@ -379,16 +381,16 @@ static enum mf_code wait_for_head(struct mf_http_call *call, struct mf_fiber *se
 
 static CURL *take_easy(struct mf_http_client *c)
 {
-  return c->kept_n > 0 ? c->kept[--c->kept_n] : curl_easy_init();
+  return c->kept_n > 0 ? c->kept[--c->kept_n] : c->curl->easy_init();
 }
 
 static void release_easy(struct mf_http_client *c, CURL *e)
 {
   if (c->kept_n < MF_CLIENT_EASY_KEPT) {
-    curl_easy_reset(e);
+    c->curl->easy_reset(e);
     c->kept[c->kept_n++] = e;
   } else {
-    curl_easy_cleanup(e);
+    c->curl->easy_cleanup(e);
   }
 }
 
@@ -408,7 +410,7 @@ enum mf_code mf_http_call_open(struct mf_http_client *c, struct mf_fiber *self, 
   c->call_n++;
 
   enum mf_code code = set_up(call, req, err);
-  if (code == MF_OK && curl_multi_add_handle(c->multi, easy))
+  if (code == MF_OK && c->curl->multi_add_handle(c->multi, easy))
     code = mf_fail(err, MF_E_SYS, ENOMEM, "open HTTP call");
   if (code == MF_OK)
     code = wait_for_head(call, self, err);
@@ -466,7 +468,7 @@ enum mf_code mf_http_call_read(struct mf_http_call *call, struct mf_fiber *self,
   if (call->is_paused) {
     call->is_paused = false;
     /* Calls on_body at once with what libcurl holds. */
-    CURLcode result = curl_easy_pause(call->easy, CURLPAUSE_CONT);
+    CURLcode result = call->client->curl->easy_pause(call->easy, CURLPAUSE_CONT);
     if (result != CURLE_OK)
       mf_http_call_finished(call, result);
   }
@@ -497,9 +499,9 @@ void mf_http_call_close(struct mf_http_call *call)
   assert(!call->waiter);
   struct mf_http_client *c = call->client;
   /* Of a transfer that is under way this closes the connection. Harmless for one that was never added. */
-  curl_multi_remove_handle(c->multi, call->easy);
+  c->curl->multi_remove_handle(c->multi, call->easy);
   release_easy(c, call->easy);
-  curl_slist_free_all(call->header_list);
+  c->curl->slist_free_all(call->header_list);
   mf_buf_done(&call->head);
   mf_buf_done(&call->arriving);
   mf_buf_done(&call->given);

@@ -2,8 +2,7 @@
 #ifndef MF_HTTP_CLIENT_INTERNAL_H
 #define MF_HTTP_CLIENT_INTERNAL_H
 
-#include <curl/curl.h>
-
+#include "curl.h"
 #include "http/client.h"
 
 /* A descriptor that libcurl wants to be told of. */
@@ -18,6 +17,7 @@ enum { MF_CLIENT_EASY_KEPT = 64 };
 
 struct mf_http_client {
   struct mf_loop *loop;
+  const struct mf_curl *curl;
   CURLM *multi;
   struct mf_timer *timer;
   struct mf_client_socket *sockets;

@@ -6,7 +6,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/time.h"
@@ -19,11 +18,11 @@ static void collect_finished(struct mf_http_client *c)
 {
   CURLMsg *m;
   int left;
-  while ((m = curl_multi_info_read(c->multi, &left))) {
+  while ((m = c->curl->multi_info_read(c->multi, &left))) {
     if (m->msg != CURLMSG_DONE)
       continue;
     struct mf_http_call *call = NULL;
-    curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)&call);
+    c->curl->easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)&call);
     mf_http_call_finished(call, m->data.result);
   }
 }
@@ -35,7 +34,7 @@ static void on_socket(void *user, unsigned events)
   int what = (events & MF_WATCH_READ ? CURL_CSELECT_IN : 0) | (events & MF_WATCH_WRITE ? CURL_CSELECT_OUT : 0);
   int running;
   /* May free s. */
-  curl_multi_socket_action(c->multi, s->fd, what, &running);
+  c->curl->multi_socket_action(c->multi, s->fd, what, &running);
   collect_finished(c);
 }
 
@@ -43,7 +42,7 @@ static void on_timer(void *user)
 {
   struct mf_http_client *c = user;
   int running;
-  curl_multi_socket_action(c->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+  c->curl->multi_socket_action(c->multi, CURL_SOCKET_TIMEOUT, 0, &running);
   collect_finished(c);
 }
 
@@ -80,7 +79,7 @@ static int want_socket(CURL *easy, curl_socket_t fd, int what, void *user, void 
   if (s->next)
     s->next->back = &s->next;
   c->sockets = s;
-  curl_multi_assign(c->multi, fd, s);
+  c->curl->multi_assign(c->multi, fd, s);
   return 0;
 }
 
@@ -97,31 +96,29 @@ static int want_time(CURLM *multi, long wait_ms, void *user)
 
 /* ---- life ---- */
 
-static void set_up_libcurl(void)
-{
-  curl_global_init(CURL_GLOBAL_DEFAULT);
-}
-
 enum mf_code mf_http_client_new(struct mf_loop *loop, struct mf_http_client **ret, struct mf_err *err)
 {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, set_up_libcurl);
+  const struct mf_curl *curl;
+  enum mf_code code = mf_curl_load(&curl, err);
+  if (code)
+    return code;
   struct mf_http_client *c = mf_xcalloc(1, sizeof(*c));
   c->loop = loop;
-  enum mf_code code = mf_timer_new(loop, on_timer, c, &c->timer, err);
-  if (code == MF_OK && !(c->multi = curl_multi_init()))
+  c->curl = curl;
+  code = mf_timer_new(loop, on_timer, c, &c->timer, err);
+  if (code == MF_OK && !(c->multi = c->curl->multi_init()))
     code = mf_fail(err, MF_E_SYS, ENOMEM, "create HTTP client");
   if (code) {
     mf_http_client_free(c);
     return code;
   }
   enum { IDLE_CONNECTIONS = 256 }; /* kept for the next calls */
-  curl_multi_setopt(c->multi, CURLMOPT_SOCKETFUNCTION, want_socket);
-  curl_multi_setopt(c->multi, CURLMOPT_SOCKETDATA, c);
-  curl_multi_setopt(c->multi, CURLMOPT_TIMERFUNCTION, want_time);
-  curl_multi_setopt(c->multi, CURLMOPT_TIMERDATA, c);
-  curl_multi_setopt(c->multi, CURLMOPT_MAXCONNECTS, (long)IDLE_CONNECTIONS);
-  curl_multi_setopt(c->multi, CURLMOPT_PIPELINING, CURLPIPE_NOTHING);
+  c->curl->multi_setopt(c->multi, CURLMOPT_SOCKETFUNCTION, want_socket);
+  c->curl->multi_setopt(c->multi, CURLMOPT_SOCKETDATA, c);
+  c->curl->multi_setopt(c->multi, CURLMOPT_TIMERFUNCTION, want_time);
+  c->curl->multi_setopt(c->multi, CURLMOPT_TIMERDATA, c);
+  c->curl->multi_setopt(c->multi, CURLMOPT_MAXCONNECTS, (long)IDLE_CONNECTIONS);
+  c->curl->multi_setopt(c->multi, CURLMOPT_PIPELINING, CURLPIPE_NOTHING);
   *ret = c;
   return MF_OK;
 }
@@ -132,10 +129,10 @@ void mf_http_client_free(struct mf_http_client *c)
     return;
   assert(c->call_n == 0);
   while (c->kept_n > 0)
-    curl_easy_cleanup(c->kept[--c->kept_n]);
+    c->curl->easy_cleanup(c->kept[--c->kept_n]);
   /* Closes idle connections, and says so while they are open. */
   if (c->multi)
-    curl_multi_cleanup(c->multi);
+    c->curl->multi_cleanup(c->multi);
   while (c->sockets)
     forget_socket(c->sockets);
   c->timer = mf_timer_free(c->timer);

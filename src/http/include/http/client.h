@@ -14,6 +14,7 @@
 struct mf_http_client;
 struct mf_http_call;
 
+/* MF_E_UNAVAILABLE: this machine has no libcurl (>= 7.80), which is loaded here. */
 MF_MUST_USE enum mf_code mf_http_client_new(struct mf_loop *loop, struct mf_http_client **ret, struct mf_err *err);
 void mf_http_client_free(struct mf_http_client *c); /* no call may be open; NULL is fine */
 
