@@ -16,6 +16,7 @@ def main():
     import atexit
     import gc
     import io
+    import multiprocessing
     import os
     import threading
 
@@ -28,12 +29,14 @@ def main():
     figures.expect()
     warmup.import_stdlib()
     numpy_seed = warmup.import_data() if config["data"] else None
-    urandom, from_bytes = os.urandom, int.from_bytes
+    urandom, from_bytes, main_process = os.urandom, int.from_bytes, multiprocessing.current_process()
 
     def prepare():
         # `random` reseeds itself after a fork (os.register_at_fork); numpy's legacy generator does not.
         if numpy_seed is not None:
             numpy_seed(from_bytes(urandom(4), "little"))
+        # Made when multiprocessing was imported: a secret between the processes of one program, not of all guests.
+        main_process.authkey = urandom(32)
 
     if config["warm"]:
         warmup.rehearse(config["data"], _mayfly.fake_fork)

@@ -103,12 +103,12 @@ static void unshare_namespaces(struct setup *s)
     flags |= CLONE_NEWIPC;
   if (wants(s, MF_LAYER_UTS, "unshare uts"))
     flags |= CLONE_NEWUTS;
-  /* The zygote's empty network namespace is shared by its guests; abstract UNIX sockets live in it, and only Landlock's
-   * scope (ABI 6) keeps two guests from meeting there. Without it each guest pays for a namespace of its own. */
-  if (wants(s, MF_LAYER_NET, "unshare network") && s->z->landlock_abi < 6)
-    flags |= CLONE_NEWNET;
+  (void)wants(s, MF_LAYER_NET, "unshare network"); /* the zygote forked us in the network namespace of our slot */
   if (flags && unshare(flags) != 0)
     fail("unshare");
+  /* /proc/self/cgroup shall not name the host's groups; not a wall, so it may be missing */
+  if (flags)
+    (void)unshare(CLONE_NEWCGROUP);
   s->done |= s->z->config.layers &
              (MF_LAYER_MOUNT | MF_LAYER_IPC | MF_LAYER_UTS | MF_LAYER_NET | MF_LAYER_PID);
 }
@@ -171,10 +171,10 @@ static void set_rlimits(struct setup *s)
     rlim_t value;
   } rows[] = {
     { RLIMIT_CORE, 0 },
-    { RLIMIT_NOFILE, 1024 },
     { RLIMIT_FSIZE, s->z->config.disk_bytes },
     { RLIMIT_MEMLOCK, 65536 },
     { RLIMIT_MSGQUEUE, 0 },
+    { RLIMIT_SIGPENDING, 1024 }, /* timers too; also counted for the user outside, whom all guests share */
     { RLIMIT_NICE, 0 },
     { RLIMIT_RTPRIO, 0 },
   };
@@ -187,6 +187,21 @@ static void set_rlimits(struct setup *s)
       fail("rlimits");
   }
   s->done |= MF_LAYER_RLIMIT;
+}
+
+/* After READY, which sends a descriptor: a user's descriptors in flight are counted together, and held against the limit
+ * of whoever sends the next. What guests may hold must stay below what the machinery may. */
+static void limit_files(const struct setup *s)
+{
+  struct rlimit r;
+  if (!(s->done & MF_LAYER_RLIMIT))
+    return;
+  if (getrlimit(RLIMIT_NOFILE, &r) != 0)
+    fail("rlimits");
+  rlim_t half = r.rlim_max / 2;
+  r.rlim_cur = r.rlim_max = half < s->z->config.files ? half : s->z->config.files;
+  if (setrlimit(RLIMIT_NOFILE, &r) != 0)
+    fail("rlimits");
 }
 
 static void drop_capabilities(struct setup *s)
@@ -337,6 +352,7 @@ void zyg_child_main(struct zygote *z, const struct zyg_child_fds *fds)
     zyg_hot_fetch(z);
   tell_ready(&s, work);
   close(work);
+  limit_files(&s);
 
   struct zyg_job job;
   const char *step = NULL;

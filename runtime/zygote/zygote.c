@@ -31,6 +31,7 @@ struct kid {
 
 struct table {
   struct kid kids[2 * ZYG_SLOTS];
+  int net[ZYG_SLOTS]; /* each slot's network namespace; 0: not made yet */
 };
 
 void zyg_fatal(int sock, uint32_t type, const char *step, int error)
@@ -217,12 +218,32 @@ static int fresh_pid_namespace(const struct zygote *z)
   return 0;
 }
 
+/* The next child is born in the network namespace of its slot: with one for all, /proc/self/net/unix would show each
+ * guest the others' sockets. Nothing of a guest stays in it, so the next one of the slot takes it over; to make and
+ * remove one each time would cost more than all the rest. */
+static int enter_slot_network(struct table *t, uint32_t slot)
+{
+  if (t->net[slot] > 0)
+    return setns(t->net[slot], CLONE_NEWNET) == 0 ? 0 : -errno;
+  if (unshare(CLONE_NEWNET) != 0)
+    return -errno;
+  int fd = openat(ZYG_PROC_FD, "self/ns/net", O_RDONLY | O_CLOEXEC);
+  /* out of the way of a guest's control socket; without room for it the next child gets a new one */
+  int kept = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, ZYG_CONTROL_FD + 100) : -1;
+  if (fd >= 0)
+    close(fd);
+  t->net[slot] = kept > 0 ? kept : 0;
+  return 0;
+}
+
 static void fork_child(struct zygote *z, struct table *t, void *stacks, const struct mf_zyg_fork *f, int cgroup[2])
 {
   uint32_t slot = f->slot;
   uint64_t began = now_us();
   struct plumbing p;
   int error = open_plumbing(&p);
+  if (error == 0 && z->config.layers & MF_LAYER_NET)
+    error = enter_slot_network(t, slot);
   if (error == 0 && z->config.layers & MF_LAYER_PID)
     error = fresh_pid_namespace(z);
   pid_t init = error == 0 ? zyg_nsinit_start(stacks, slot) : -1;

@@ -12,6 +12,22 @@
 
 #define LINE_MAX_BYTES 4096
 
+/* How many bytes at p, of n, make up a character that steers the terminal or its text's direction: a control, U+0080 to
+ * U+009F, a line separator, a mark of direction. 0: none. */
+static size_t steering_n(const char *p, size_t n)
+{
+  const unsigned char *s = (const unsigned char *)p;
+  if (s[0] < 0x20 || s[0] == 0x7f)
+    return 1;
+  if (n >= 2 && s[0] == 0xc2 && s[1] >= 0x80 && s[1] < 0xa0)
+    return 2;
+  if (n < 3 || s[0] != 0xe2)
+    return 0;
+  bool is_mark = (s[1] == 0x80 && (s[2] == 0x8e || s[2] == 0x8f || (s[2] >= 0xa8 && s[2] <= 0xae))) ||
+                 (s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9);
+  return is_mark ? 3 : 0;
+}
+
 void mf_say(const char *fmt, ...)
 {
   char line[LINE_MAX_BYTES] = "mayfly: ";
@@ -26,9 +42,10 @@ void mf_say(const char *fmt, ...)
   size_t len = MF_MIN(at + (size_t)n, sizeof(line) - 2);
   /* A message may quote what a stranger wrote (a file name, a hint of the guest): it stays one line and moves no
    * cursor. */
-  for (size_t i = at; i < len; i++)
-    if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
-      line[i] = ' ';
+  for (size_t i = at; i < len; i++) {
+    size_t bad_n = steering_n(line + i, len - i);
+    memset(line + i, ' ', bad_n);
+  }
   line[len] = '\n';
   (void)!mf_write_all(STDERR_FILENO, line, len + 1, NULL); /* nowhere to complain when this fails */
 }

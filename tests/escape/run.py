@@ -5,7 +5,8 @@
 
 An attempt prints "ESCAPED …" when something worked and "contained <what>: <errno or reason>" otherwise. Its head may say
 "# expect: {json}" (how the run must end, which artifacts may come back), "# first: <setup>" (a program that runs
-before it, in a sandbox of its own) or "# beside: <setup>" (one that runs at the same time)."""
+before it, in a sandbox of its own), "# beside: <setup>" (one that runs at the same time) or "# times: N" (so often, so that the
+children that waited already are used up)."""
 import argparse
 import json
 import os
@@ -36,11 +37,12 @@ class Attempt:
     def __init__(self, name):
         self.name = name
         self.source = read("attempts", name + ".py")
-        head = dict(re.findall(r"^# (expect|first|beside): (.*)$", self.source, re.M))
+        head = dict(re.findall(r"^# (expect|first|beside|times): (.*)$", self.source, re.M))
         self.about = self.source.splitlines()[0].lstrip("# ")
         self.expect = json.loads(head.get("expect", "{}"))
         self.first = head.get("first")
         self.beside = head.get("beside")
+        self.times = int(head.get("times", "1"))
 
 
 class Beside:
@@ -188,9 +190,10 @@ def main():
                         first = d.run(read("setup", attempt.first + ".py"), runtime="data")
                         if first["stdout"] == "":
                             problems.append("the program before it failed: %r" % first["stderr"])
-                    result = d.run(attempt.source, files=files, content=True, runtime="data" if attempt.first else "auto",
-                                   limits={"wallMs": 60000})
-                    problems += judge(attempt, result, planted.secret)
+                    for _ in range(attempt.times):
+                        result = d.run(attempt.source, files=files, content=True,
+                                       runtime="data" if attempt.first else "auto", limits={"wallMs": 60000})
+                        problems += judge(attempt, result, planted.secret)
                     if beside:
                         problems += beside.problems()
                     if d.run("print(1)")["stdout"] != "1\n":

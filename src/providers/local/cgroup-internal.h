@@ -1,6 +1,9 @@
-/* Shared by cgroup.c, cgroup-slot.c and cgroup-place.c only. */
+/* Shared by cgroup.c, cgroup-slot.c, cgroup-reclaim.c and cgroup-place.c only. */
 #ifndef MF_LOCAL_CGROUP_INTERNAL_H
 #define MF_LOCAL_CGROUP_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
 
 #include "cgroup.h"
 
@@ -17,6 +20,16 @@ struct mf_cgroup_group {
   int task_n, usage;  /* and these between two runs */
   uint64_t memory_bytes, oom_base, cpu_base;
   uint32_t pids;
+};
+
+/* What the thread of cgroup-reclaim.c is at. */
+struct mf_cgroup_reclaim {
+  bool is_started; /* the thread is there, or waits to be joined */
+  atomic_bool is_done;
+  pthread_t thread;
+  unsigned slot;
+  int fd;
+  char text[24];
 };
 
 struct mf_cgroup {
@@ -37,6 +50,7 @@ struct mf_cgroup {
   bool controllers_enabled;
   unsigned slot_n;
   struct mf_cgroup_group *groups;
+  struct mf_cgroup_reclaim reclaim;
 };
 
 enum { MF_CGROUP_ROOT_MEMORY, MF_CGROUP_ROOT_PIDS };
@@ -50,5 +64,10 @@ bool mf_cgroup_get(int dirfd, const char *path, char *ret, size_t n);
 bool mf_cgroup_number(const char *text, const char *key, uint64_t *ret);
 
 void mf_cgroup_group_drop(struct mf_cgroup *cg, unsigned slot, int *ret_error);
+
+/* cgroup-reclaim.c: in a thread, since it takes long. While it is busy with a group, removing that group would wait. */
+void mf_cgroup_reclaim_start(struct mf_cgroup *cg, unsigned slot, uint64_t usage);
+bool mf_cgroup_reclaim_is_busy(struct mf_cgroup *cg, unsigned slot);
+void mf_cgroup_reclaim_end(struct mf_cgroup *cg);
 
 #endif

@@ -1,7 +1,7 @@
 /* The control group of one slot: made when first used, cleaned between two runs. Thread: the supervisor's.
  *
- * Reuse rather than remake: an empty group that is removed stays in the kernel for as long as a page is charged to it, and
- * thousands of such ghosts slow every later one. */
+ * Reuse rather than remake: an empty group that is removed stays in the kernel for as long as a page is charged to it,
+ * and thousands of such ghosts slow every later one. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -199,8 +199,9 @@ static void start_counters(struct mf_cgroup_group *g)
 static enum mf_code make_group(struct mf_cgroup *cg, unsigned slot, struct mf_err *err)
 {
   struct mf_cgroup_group *g = &cg->groups[slot];
-  *g = (struct mf_cgroup_group){ .is_made = true, .procs = { -1, -1 }, .oom = -1, .peak = -1, .cpu = -1,
-                                  .task_n = -1, .usage = -1 };
+  *g = (struct mf_cgroup_group){
+    .is_made = true, .procs = { -1, -1 }, .oom = -1, .peak = -1, .cpu = -1, .task_n = -1, .usage = -1
+  };
   enum mf_code code = fill_group(cg, slot, err);
   if (code != MF_OK) {
     int error;
@@ -271,14 +272,6 @@ static bool is_empty(const struct mf_cgroup *cg, unsigned slot)
   return mf_cgroup_get(cg->root[cg->root[0].fd >= 0 ? 0 : 1].fd, path, text, sizeof text) && text[0] == '\0';
 }
 
-static void reclaim(const struct mf_cgroup *cg, unsigned slot, uint64_t usage)
-{
-  if (cg->is_v2)
-    (void)put_slot_u64(cg, 0, slot, "memory.reclaim", usage);
-  else
-    (void)put_slot(cg, 0, slot, "memory.force_empty", "0");
-}
-
 enum mf_code mf_cgroup_slot_release(struct mf_cgroup *cg, unsigned slot, unsigned tries, struct mf_err *err)
 {
   struct mf_cgroup_group *g = &cg->groups[slot];
@@ -290,10 +283,10 @@ enum mf_code mf_cgroup_slot_release(struct mf_cgroup *cg, unsigned slot, unsigne
   if (cg->kind != MF_CGROUP_NONE) {
     uint64_t usage = 0;
     is_dirty = read_counter(g->usage, "", &usage) && usage > cg->slack_bytes;
-    if (is_dirty && tries >= RECLAIM_AFTER) {
-      reclaim(cg, slot, usage);
-      is_dirty = read_counter(g->usage, "", &usage) && usage > cg->slack_bytes;
-    }
+    if (mf_cgroup_reclaim_is_busy(cg, slot))
+      return mf_fail(err, MF_E_CAPACITY, 0, "memory of the group of slot %u is being taken back", slot);
+    if (is_dirty && tries >= RECLAIM_AFTER && tries < REMAKE_AFTER)
+      mf_cgroup_reclaim_start(cg, slot, usage);
   }
   if (is_dirty && tries < REMAKE_AFTER)
     return mf_fail(err, MF_E_CAPACITY, 0, "memory is still charged to the group of slot %u", slot);

@@ -240,8 +240,7 @@ static enum mf_code probe_slot(struct mf_cgroup *cg, bool join, struct mf_err *e
   return code;
 }
 
-static enum mf_code try_v2(struct mf_cgroup *cg, const struct mf_cgroup_options *o, const char *own,
-                           struct mf_err *err)
+static enum mf_code try_v2(struct mf_cgroup *cg, const struct mf_cgroup_options *o, const char *own, struct mf_err *err)
 {
   if (!own[0])
     return mf_fail(err, MF_E_UNAVAILABLE, 0, "cgroup v2 is not mounted");
@@ -308,7 +307,7 @@ struct mf_cgroup *mf_cgroup_new(const struct mf_cgroup_options *o, struct mf_err
   cg->memory_bytes = o->memory_bytes;
   cg->pids = o->pids;
   cg->slot_n = o->slot_n;
-  cg->root[0].fd = cg->root[1].fd = -1;
+  cg->root[0].fd = cg->root[1].fd = cg->reclaim.fd = -1;
   long cpu_n = sysconf(_SC_NPROCESSORS_CONF);
   cg->slack_bytes = (4u << 20) + (uint64_t)MF_MAX(cpu_n, 1) * (256u << 10);
   cg->groups = mf_xcalloc(MF_MAX(o->slot_n, 1u), sizeof *cg->groups);
@@ -331,6 +330,7 @@ void mf_cgroup_free(struct mf_cgroup *cg)
 {
   if (!cg)
     return;
+  mf_cgroup_reclaim_end(cg);
   for (unsigned i = 0; i < cg->slot_n; i++) {
     int error = 0;
     for (int tries = 0; tries < 50; tries++) {

@@ -20,6 +20,7 @@
 #define FIGURES_WAIT_NS (5 * MF_NS_PER_MS)
 #define PIPE_BYTES_DEFAULT 65536u
 #define PIPE_BYTES_MAX (1u << 20)
+#define PIPE_PAGE_BYTES 4096u
 
 /* ---- start ---- */
 
@@ -145,8 +146,8 @@ void mf_sup_run_begin(struct mf_sup_run *run)
   run->begin_ns = mf_now_ns();
   run->fin.begun = 1;
   mf_slot_set(slot, MF_SLOT_BUSY);
-  uint64_t wall_ns = run->spec.wall_ms <= UINT64_MAX / 2 / MF_NS_PER_MS ? run->spec.wall_ms * MF_NS_PER_MS
-                                                                        : UINT64_MAX / 2;
+  uint64_t wall_ns =
+      run->spec.wall_ms <= UINT64_MAX / 2 / MF_NS_PER_MS ? run->spec.wall_ms * MF_NS_PER_MS : UINT64_MAX / 2;
   mf_timer_arm(slot->wall, run->begin_ns + wall_ns);
   mf_meter_begin(run);
   struct mf_sup_started started = { .type = MF_SUP_STARTED, .from_pool = run->from_pool, .id = run->spec.id };
@@ -172,11 +173,12 @@ void mf_sup_run_pump(struct mf_sup_run *run)
   bool is_done = true;
   for (unsigned i = 0; i < 2; i++) {
     size_t n = 1;
-    while (run->budget[i] > 0 && n > 0) {
+    while (run->budget[i] > 0 && run->reads[i] > 0 && n > 0) {
       if (!mf_supq_has_room(&run->sup->out)) {
         is_done = false;
         break;
       }
+      run->reads[i]--;
       if (!mf_child_read_pipe(slot, i, run->budget[i], &n))
         run->budget[i] = 0;
       else
@@ -217,8 +219,12 @@ static void end_run(struct mf_sup_run *run, uint64_t children_cpu_us, bool kill_
   if (kill_first)
     mf_slot_kill(slot);
   mf_child_set_reading(slot, false);
-  for (unsigned i = 0; i < 2; i++)
+  for (unsigned i = 0; i < 2; i++) {
     run->budget[i] = pipe_bytes(slot->pipe[i]);
+    /* A pipe has one place for each page of its size. With O_DIRECT a write of one byte takes a place and is a read of
+     * its own (pipe(2)): byte by byte, a descendant that goes on writing could keep us here. */
+    run->reads[i] = (unsigned)(run->budget[i] / PIPE_PAGE_BYTES);
+  }
   mf_sup_run_pump(run);
 }
 

@@ -1,5 +1,6 @@
-/* The supervisor's one state. Its files: supervisor.c (life, provider frames), zygotes.c, pool.c, slots.c, child.c (what a
- * child says and writes), runs.c (a run from START to REAPED), meter.c (what it used), supq.c, cgroup*.c, watchdog.c.
+/* The supervisor's one state. Its files: supervisor.c (life, provider frames), zygotes.c, pool.c, slots.c, child.c
+ * (what a child says and writes), runs.c (a run from START to REAPED), meter.c (what it used), supq.c, cgroup*.c,
+ * watchdog.c.
  *
  * Everything runs on one loop in one thread. Handlers change state and push frames; each callback ends with
  * mf_supervisor_settle, which draws the conclusions: pipes paused or read, waiting runs served, children forked. */
@@ -55,10 +56,10 @@ struct mf_slot {
   bool is_gone;     /* its pid namespace is empty, however we know */
   bool is_flooding; /* its control socket is left alone until the next tick */
   bool has_status;
-  int status;              /* of the guest's first process, as wait(2) */
+  int status; /* of the guest's first process, as wait(2) */
   uint64_t status_cpu_us;
-  unsigned frame_n;        /* control frames since the last tick */
-  unsigned release_tries;  /* of its control group */
+  unsigned frame_n;       /* control frames since the last tick */
+  unsigned release_tries; /* of its control group */
   uint64_t release_at_ns;
 };
 
@@ -68,9 +69,9 @@ struct mf_sup_run {
   struct mf_sup_start spec;
   int job; /* memfd; -1 once the child has it */
   struct mf_slot *slot;
-  struct mf_sup_run *next; /* in its lane's queue */
+  struct mf_sup_run *next;                /* in its lane's queue */
   bool is_waiting, has_waited, from_pool; /* has_waited: no child was ready when it came */
-  unsigned tries; /* children that failed under it */
+  unsigned tries;                         /* children that failed under it */
 
   uint64_t begin_ns, cpu_base_us;
   uint64_t sent[2];  /* bytes of each stream */
@@ -78,11 +79,12 @@ struct mf_sup_run {
   unsigned hint_n;
   struct mf_watchdog watchdog;
 
-  bool has_word;     /* and waits for the zygote's figures: see mf_sup_run_word */
+  bool has_word; /* and waits for the zygote's figures: see mf_sup_run_word */
   struct mf_child_word word;
-  bool is_ending;    /* no more input from the child counts */
-  bool is_finished;  /* FINISHED was sent */
-  size_t budget[2];  /* bytes that may still be read of each pipe at the end */
+  bool is_ending;   /* no more input from the child counts */
+  bool is_finished; /* FINISHED was sent */
+  size_t budget[2]; /* bytes that may still be read of each pipe at the end, */
+  unsigned reads[2]; /* and in how many reads */
   struct mf_sup_finished fin;
 };
 
@@ -111,7 +113,7 @@ struct mf_lane {
   struct mf_supervisor *sup;
   uint32_t runtime; /* as mf_sup_start.runtime */
   unsigned pool_target;
-  bool is_wanted;   /* a zygote is to be there */
+  bool is_wanted;                   /* a zygote is to be there */
   struct mf_zygote *current, *next; /* next: starting, to replace current */
   struct mf_sup_run *first, **last_next;
   unsigned waiting_n;
@@ -133,7 +135,7 @@ struct mf_supervisor {
   struct mf_lane lanes[MF_RUNTIME_N];
   struct mf_zygote zygotes[MF_ZYGOTES_MAX];
   struct mf_slot *slots;
-  unsigned slot_n, slot_high; /* slots at and above slot_high were never used */
+  unsigned slot_n, slot_high;        /* slots at and above slot_high were never used */
   unsigned state_n[MF_SLOT_STATE_N]; /* slots in each state but FREE */
   struct mf_sup_run *runs;
   unsigned run_n; /* not yet REAPED */
@@ -152,8 +154,8 @@ struct mf_supervisor {
 };
 
 /* ---- supervisor.c ---- */
-/* Takes `sock`; hooks NULL: the real ones. Starts the zygotes. Never fails: what goes wrong is a FATAL frame and the end
- * of the loop. */
+/* Takes `sock`; hooks NULL: the real ones. Starts the zygotes. Never fails: what goes wrong is a FATAL frame and the
+ * end of the loop. */
 struct mf_supervisor *mf_supervisor_new(struct mf_loop *loop, const struct mf_supervisor_config *config,
                                         const struct mf_supervisor_hooks *hooks, int sock);
 /* Kills every zygote, waits for the end of their namespaces, removes the control groups. */
@@ -230,13 +232,13 @@ void mf_sup_run_pump(struct mf_sup_run *run);
 void mf_sup_run_gone(struct mf_sup_run *run);
 /* A run without a child ends here: FINISHED and REAPED. */
 void mf_sup_run_refuse(struct mf_sup_run *run, enum mf_kill_cause cause, const char *text);
-void mf_sup_run_on_wall(void *user);  /* timers of a slot */
+void mf_sup_run_on_wall(void *user); /* timers of a slot */
 void mf_sup_run_on_meter(void *user);
 
 /* ---- meter.c ---- */
 void mf_meter_begin(struct mf_sup_run *run);
 void mf_meter_look(struct mf_sup_run *run);
-/* Fills cpu_us, memory_peak_bytes and oom_kills of run->fin; before the kill, while the processes can still be asked. */
+/* Fills cpu_us, memory_peak_bytes and oom_kills of run->fin; before the kill, while processes can still be asked. */
 void mf_meter_end(struct mf_sup_run *run, uint64_t children_cpu_us);
 
 #endif

@@ -10,6 +10,7 @@
 #include "syscalls.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/sched.h>
 #include <seccomp.h>
 #include <signal.h>
@@ -33,7 +34,7 @@ static const char *const allowed[] = {
   /* files */
   "read", "write", "readv", "writev", "pread64", "pwrite64", "preadv", "pwritev", "preadv2", "pwritev2", "open", "openat",
   "openat2", "close", "close_range", "creat", "stat", "fstat", "lstat", "newfstatat", "statx", "statfs", "fstatfs",
-  "access", "faccessat", "faccessat2", "readlink", "readlinkat", "lseek", "dup", "dup2", "dup3", "fcntl", "flock",
+  "access", "faccessat", "faccessat2", "readlink", "readlinkat", "lseek", "dup", "dup2", "dup3", "flock",
   "fsync", "fdatasync", "ftruncate", "truncate", "fallocate", "fadvise64", "sync_file_range", "copy_file_range",
   "sendfile", "getdents", "getdents64", "getcwd", "chdir", "fchdir", "mkdir", "mkdirat", "rmdir", "unlink", "unlinkat",
   "rename", "renameat", "renameat2", "link", "linkat", "symlink", "symlinkat", "chmod", "fchmod", "fchmodat", "umask",
@@ -57,7 +58,7 @@ static const char *const allowed[] = {
   "epoll_pwait", "epoll_pwait2", "eventfd", "eventfd2", "signalfd4",
   /* AF_UNIX sockets (the family is checked at socket and socketpair) */
   "bind", "listen", "accept", "accept4", "connect", "sendto", "recvfrom", "sendmsg", "recvmsg", "sendmmsg", "recvmmsg",
-  "shutdown", "getsockname", "getpeername", "getsockopt", "setsockopt",
+  "shutdown", "getsockname", "getpeername", "getsockopt",
 };
 
 /* Refused with EPERM and a word to the user: calls that no library makes by the way. */
@@ -128,6 +129,45 @@ static int add_mknod(scmp_filter_ctx c)
   return r;
 }
 
+/* The image is shared by all: a lease on a file of it (F_SETLEASE) would make others wait for it, and a watch on a folder
+ * (F_NOTIFY) would tell what they read. */
+static int add_fcntl(scmp_filter_ctx c)
+{
+  static const int fine[] = {
+    F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_GETLK, F_SETLK, F_SETLKW, F_SETOWN, F_GETOWN, F_SETSIG, F_GETSIG,
+    F_SETOWN_EX, F_GETOWN_EX, F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW, F_DUPFD_CLOEXEC, F_SETPIPE_SZ, F_GETPIPE_SZ,
+    F_ADD_SEALS, F_GET_SEALS, F_GET_RW_HINT, F_SET_RW_HINT, F_GET_FILE_RW_HINT, F_SET_FILE_RW_HINT,
+  };
+  static const int refused_commands[] = { F_SETLEASE, F_GETLEASE, F_NOTIFY };
+  int r = 0;
+  for (size_t i = 0; i < MF_ARRAY_N(fine) && r == 0; i++)
+    r = seccomp_rule_add(c, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1, SCMP_A1_32(SCMP_CMP_EQ, (unsigned)fine[i]));
+  for (size_t i = 0; i < MF_ARRAY_N(refused_commands) && r == 0; i++)
+    r = seccomp_rule_add(c, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(fcntl), 1,
+                         SCMP_A1_32(SCMP_CMP_EQ, (unsigned)refused_commands[i]));
+  return r;
+}
+
+/* Only socket filters are refused: programs for the kernel's BPF machine. Without a memory cgroup what lies in a socket is
+ * counted by nobody, so its room stays as it is, and the caller is none the wiser. */
+static int add_setsockopt(scmp_filter_ctx c, bool memory_is_counted)
+{
+  static const unsigned programs[] = { SO_ATTACH_FILTER, SO_ATTACH_BPF, SO_ATTACH_REUSEPORT_CBPF,
+                                       SO_ATTACH_REUSEPORT_EBPF };
+  int r = seccomp_rule_add(c, SCMP_ACT_ALLOW, SCMP_SYS(setsockopt), 1, SCMP_A2_32(SCMP_CMP_GT, 60));
+  for (unsigned option = 0; option <= 60 && r == 0; option++) {
+    uint32_t action = SCMP_ACT_ALLOW;
+    for (size_t i = 0; i < MF_ARRAY_N(programs); i++) {
+      if (programs[i] == option)
+        action = SCMP_ACT_ERRNO(EPERM);
+    }
+    if (option == SO_SNDBUF && !memory_is_counted)
+      action = SCMP_ACT_ERRNO(0);
+    r = seccomp_rule_add(c, action, SCMP_SYS(setsockopt), 1, SCMP_A2_32(SCMP_CMP_EQ, option));
+  }
+  return r;
+}
+
 static int add_conditional(scmp_filter_ctx c)
 {
   int r = seccomp_rule_add(c, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1, SCMP_A0_32(SCMP_CMP_EQ, AF_UNIX));
@@ -185,6 +225,10 @@ enum mf_code mf_seccomp_program(bool shared_anon_ok, struct mf_buf *ret, struct 
     r = add_all(c, SCMP_ACT_ERRNO(EPERM), refused, MF_ARRAY_N(refused));
   if (r == 0)
     r = add_mmap(c, shared_anon_ok);
+  if (r == 0)
+    r = add_fcntl(c);
+  if (r == 0)
+    r = add_setsockopt(c, shared_anon_ok);
   if (r == 0)
     r = add_clone(c);
   if (r == 0)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/time.h"
@@ -59,6 +60,17 @@ unsigned mf_zygote_child_n(const struct mf_zygote *z)
 static void on_zygote(void *user, unsigned events);
 static void on_init_dead(void *user, unsigned events);
 
+/* How many descriptors a guest may have. The kernel counts those that are on their way through a socket for the user,
+ * not for the process, and refuses anybody of that user who has a lower limit (ETOOMANYREFS in unix(7)): where that
+ * user is a person, sessions with the usual 1024 must not be in reach. Without a memory cgroup nobody counts what lies
+ * in sockets. */
+static uint32_t guest_files(const struct mf_supervisor *sup)
+{
+  if (mf_cgroup_kind(sup->cgroup) == MF_CGROUP_NONE)
+    return 256;
+  return geteuid() == 0 ? 1024 : 512;
+}
+
 static enum mf_code start_process(struct mf_zygote *z, struct mf_err *err)
 {
   struct mf_supervisor *sup = z->sup;
@@ -78,6 +90,7 @@ static enum mf_code start_process(struct mf_zygote *z, struct mf_err *err)
       .shared_anon_ok = mf_cgroup_kind(sup->cgroup) != MF_CGROUP_NONE,
       .disk_inodes = c->disk_inodes,
       .disk_bytes = c->disk_bytes,
+      .files = guest_files(sup),
     },
   };
   enum mf_code code = sup->hooks.outer_start(&spec, &z->init, &z->sock, err);

@@ -11,3 +11,4 @@ def take():
 
 for _ in range(4):
     threading.Thread(target=take).start()
+take()

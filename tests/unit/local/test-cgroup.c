@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -86,9 +87,19 @@ static void names(void **state)
   assert_int_equal(start, 345);
   assert_true(mf_cgroup_name_parse("mayfly-host-7-18446744073709551615", &pid, &start));
   assert_int_equal(pid, 7);
-  static const char *const wrong[] = { "",           "mayfly",      "mayfly-",      "mayfly-1",    "mayfly-1-",
-                                       "mayfly-x-1", "mayfly-1-x",  "mayfly-1-2-3", "mayfly--1-2", "Mayfly-1-2",
-                                       "mayfly-0-1", "mayfly-1-0", "mayfly-99999999999-1" };
+  static const char *const wrong[] = { "",
+                                       "mayfly",
+                                       "mayfly-",
+                                       "mayfly-1",
+                                       "mayfly-1-",
+                                       "mayfly-x-1",
+                                       "mayfly-1-x",
+                                       "mayfly-1-2-3",
+                                       "mayfly--1-2",
+                                       "Mayfly-1-2",
+                                       "mayfly-0-1",
+                                       "mayfly-1-0",
+                                       "mayfly-99999999999-1" };
   for (size_t i = 0; i < MF_ARRAY_N(wrong); i++) {
     if (mf_cgroup_name_parse(wrong[i], &pid, &start))
       fail_msg("'%s' was taken", wrong[i]);
@@ -133,12 +144,18 @@ static void holds(const char *group, const char *file, const char *text)
 }
 
 static const char *const v2_files[][2] = {
-  { "cgroup.procs", "" },    { "cgroup.controllers", "memory pids" },
-  { "memory.max", "max" },   { "cgroup.subtree_control", "" },
-  { "memory.swap.max", "max" }, { "memory.oom.group", "0" },
+  { "cgroup.procs", "" },
+  { "cgroup.controllers", "memory pids" },
+  { "memory.max", "max" },
+  { "cgroup.subtree_control", "" },
+  { "memory.swap.max", "max" },
+  { "memory.oom.group", "0" },
   { "memory.events", "low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\noom_group_kill 0\n" },
-  { "memory.peak", "0" },    { "memory.current", "0" },
-  { "pids.max", "max" },     { "pids.current", "0" },
+  { "memory.peak", "0" },
+  { "memory.current", "0" },
+  { "memory.reclaim", "" },
+  { "pids.max", "max" },
+  { "pids.current", "0" },
   { "cpu.stat", "usage_usec 100\nuser_usec 50\n" },
 };
 
@@ -217,7 +234,11 @@ static struct mf_cgroup *new_fake(struct mf_err *why)
   struct mf_cgroup_place place = { 0 };
   snprintf(place.v2, sizeof place.v2, "%s", own);
   const struct mf_cgroup_options o = {
-    .place = &place, .dirs = &fake_dirs, .slot_n = 3, .memory_bytes = 64 * MB, .pids = 8,
+    .place = &place,
+    .dirs = &fake_dirs,
+    .slot_n = 3,
+    .memory_bytes = 64 * MB,
+    .pids = 8,
   };
   return mf_cgroup_new(&o, why);
 }
@@ -280,6 +301,11 @@ static void v2_limits_counters_and_reuse(void **state)
   put(path, "memory.current", "200000000");
   assert_int_equal(mf_cgroup_slot_release(cg, 1, 0, &err), MF_E_CAPACITY);
   assert_int_equal(mf_cgroup_slot_release(cg, 1, 3, &err), MF_E_CAPACITY);
+  /* a thread takes them back, and until it is done nothing else happens to the group */
+  for (int i = 0; i < 2000 && mf_cgroup_slot_release(cg, 1, 0, &err) != MF_OK && strstr(err.msg, "taken back"); i++)
+    nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+  assert_non_null(strstr(err.msg, "still charged"));
+  holds(group, "memory.reclaim", "200000000");
   assert_ok(mf_cgroup_slot_release(cg, 1, 50, &err), &err);
   assert_int_not_equal(access(path, F_OK), 0); /* it is made anew */
   assert_ok(mf_cgroup_slot_join(cg, 1, fds, &n, &err), &err);
@@ -306,8 +332,7 @@ static void v2_steps_aside_when_the_group_is_ours(void **state)
   put(own, "cgroup.procs", text);
   struct mf_cgroup *cg = new_fake(&err);
   assert_int_equal(mf_cgroup_kind(cg), MF_CGROUP_V2);
-  snprintf(text, sizeof text, "mayfly-host-%d-%llu", (int)getpid(),
-           (unsigned long long)mf_cgroup_start_time(getpid()));
+  snprintf(text, sizeof text, "mayfly-host-%d-%llu", (int)getpid(), (unsigned long long)mf_cgroup_start_time(getpid()));
   char moved[64];
   snprintf(moved, sizeof moved, "%d\n%d\n", (int)getpid(), (int)getppid());
   holds(text, "cgroup.procs", moved);
@@ -416,6 +441,17 @@ static struct mf_cgroup *new_real(struct mf_err *why)
   return mf_cgroup_new(&o, why);
 }
 
+/* As the supervisor does: the kernel gives memory back a little after the process that had it. */
+static void release_slot(struct mf_cgroup *cg, unsigned slot)
+{
+  struct mf_err err;
+  for (unsigned tries = 0; mf_cgroup_slot_release(cg, slot, tries, &err) != MF_OK; tries++) {
+    if (tries == 100)
+      fail_msg("%s", err.msg);
+    usleep(20000);
+  }
+}
+
 /* A child that joins slot 0 and touches `bytes`; returns its wait status. */
 static int run_in_slot(struct mf_cgroup *cg, size_t bytes)
 {
@@ -457,25 +493,25 @@ static void real_groups_hold(void **state)
   assert_int_equal(WEXITSTATUS(status), 3);
   assert_int_equal(mf_cgroup_slot_oom_kills(cg, 0), 0);
   assert_true(mf_cgroup_slot_peak(cg, 0) >= 20 * MB);
-  assert_ok(mf_cgroup_slot_release(cg, 0, 0, &err), &err);
+  release_slot(cg, 0);
   assert_true(mf_cgroup_slot_peak(cg, 0) < 20 * MB);
 
   status = run_in_slot(cg, 100 * MB);
   assert_true(WIFSIGNALED(status));
   assert_int_equal(WTERMSIG(status), SIGKILL);
   assert_true(mf_cgroup_slot_oom_kills(cg, 0) >= 1);
-  assert_ok(mf_cgroup_slot_release(cg, 0, 0, &err), &err);
+  release_slot(cg, 0);
   assert_int_equal(mf_cgroup_slot_oom_kills(cg, 0), 0);
 
   /* higher, lower, and back to what is preset */
   assert_ok(mf_cgroup_slot_limit(cg, 0, 200 * MB, 16, &err), &err);
   status = run_in_slot(cg, 100 * MB);
   assert_true(WIFEXITED(status));
-  assert_ok(mf_cgroup_slot_release(cg, 0, 0, &err), &err);
+  release_slot(cg, 0);
   assert_ok(mf_cgroup_slot_limit(cg, 0, 32 * MB, 16, &err), &err);
   status = run_in_slot(cg, 50 * MB);
   assert_true(WIFSIGNALED(status));
-  assert_ok(mf_cgroup_slot_release(cg, 0, 0, &err), &err);
+  release_slot(cg, 0);
   status = run_in_slot(cg, 50 * MB);
   assert_true(WIFEXITED(status));
 
@@ -529,7 +565,7 @@ static void real_pids_hold(void **state)
   assert_int_equal(waitpid(pid, &status, 0), pid);
   assert_true(WIFEXITED(status));
   assert_int_equal(WEXITSTATUS(status), 2); /* the program itself is the third */
-  assert_ok(mf_cgroup_slot_release(cg, 2, 0, &err), &err);
+  release_slot(cg, 2);
   mf_cgroup_free(cg);
 }
 

@@ -26,7 +26,8 @@ struct mf_zygote_config {
   uint32_t shared_anon_ok; /* 0: mmap(MAP_SHARED|MAP_ANONYMOUS) is denied, since no memory cgroup counts it */
   uint32_t disk_inodes;
   uint64_t disk_bytes;
-  uint32_t bpf_n, pad; /* instructions of the seccomp program, which follows this struct (8 bytes each) */
+  uint32_t bpf_n; /* instructions of the seccomp program, which follows this struct (8 bytes each) */
+  uint32_t files; /* RLIMIT_NOFILE of a guest; lower where the machinery's own limit is low */
 };
 
 /* ---- supervisor ↔ zygote ---- */

@@ -1,0 +1,3 @@
+import multiprocessing
+
+print(multiprocessing.current_process().authkey.hex())
