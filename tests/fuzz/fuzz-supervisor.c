@@ -1,8 +1,8 @@
 /* The supervisor's handlers under arbitrary frames from all three sides, in any order, without a process.
  *
- * Input: a script of steps. Each is a byte (what), a byte (which), and for raw frames a byte (length) and that many bytes.
- * Whatever the script does: each START that became a run gets exactly one FINISHED and then exactly one REAPED, the slot
- * table is never broken (its setter asserts), the queue stays bounded, and nothing is left in the end. */
+ * Input: a script of steps. Each is a byte (what), a byte (which), and for raw frames a byte (length) and that many
+ * bytes. Whatever the script does: each START that became a run gets exactly one FINISHED and then exactly one REAPED,
+ * the slot table is never broken (its setter asserts), the queue stays bounded, and nothing is left in the end. */
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -148,9 +148,16 @@ static bool is_running(uint64_t id)
 static void start(unsigned which, unsigned flags)
 {
   struct mf_sup_start s = {
-    .type = MF_SUP_START, .runtime = flags & 1 ? 2 : 1, .id = which % IDS, .wall_ms = flags & 2 ? 1 : 60000,
-    .cpu_ms = flags & 4 ? 1000 : 0, .memory_bytes = 1u << 30, .stdout_bytes = flags & 8 ? 3 : 1u << 20,
-    .stderr_bytes = 1u << 20, .pids = 8, .stop_on_output = flags & 16 ? 1 : 0,
+    .type = MF_SUP_START,
+    .runtime = flags & 1 ? 2 : 1,
+    .id = which % IDS,
+    .wall_ms = flags & 2 ? 1 : 60000,
+    .cpu_ms = flags & 4 ? 1000 : 0,
+    .memory_bytes = 1u << 30,
+    .stdout_bytes = flags & 8 ? 3 : 1u << 20,
+    .stderr_bytes = 1u << 20,
+    .pids = 8,
+    .stop_on_output = flags & 16 ? 1 : 0,
   };
   int fd = any_fd();
   bool is_known = is_running(s.id);
@@ -215,8 +222,9 @@ static void exited(unsigned which, unsigned flags)
   struct mf_slot *slot = slot_in(1 + flags % (MF_SLOT_STATE_N - 1), which);
   if (!slot || !slot->zygote)
     return;
-  const struct mf_zyg_exited e = { .type = MF_ZYG_EXITED, .slot = slot->index, .what = flags >> 7,
-                                   .status = (int32_t)which << 8 };
+  const struct mf_zyg_exited e = {
+    .type = MF_ZYG_EXITED, .slot = slot->index, .what = flags >> 7, .status = (int32_t)which << 8
+  };
   mf_zygote_frame(slot->zygote, &e, sizeof e, NULL, 0);
 }
 
@@ -378,8 +386,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
   w.sock = pair[0];
   CHECK(mf_loop_new(&w.loop, NULL) == MF_OK);
   const struct mf_supervisor_config config = {
-    .version = MF_FRAMES_VERSION, .max_running = 3, .pool_stdlib = data[0] % 3, .pool_data = data[0] / 3 % 3,
-    .start_stdlib = 1, .start_data = data[0] / 9 % 2, .zygote_max_forks = 1 + data[1],
+    .version = MF_FRAMES_VERSION,
+    .max_running = 3,
+    .pool_stdlib = data[0] % 3,
+    .pool_data = data[0] / 3 % 3,
+    .start_stdlib = 1,
+    .start_data = data[0] / 9 % 2,
+    .zygote_max_forks = 1 + data[1],
   };
   w.sup = mf_supervisor_new(w.loop, &config, &hooks, pair[1]);
   play(data + 2, data + n);

@@ -253,6 +253,6 @@ unsigned mf_cgroup_sweep_at(const struct mf_cgroup_place *place)
 
 unsigned mf_cgroup_sweep(void)
 {
-  struct mf_cgroup_place place;
+  struct mf_cgroup_place place = { 0 };
   return mf_cgroup_place_self(&place, NULL) == MF_OK ? mf_cgroup_sweep_at(&place) : 0;
 }

@@ -3,9 +3,9 @@
  *   <our own group>/mayfly-<pid>-<start time>/<slot>
  *
  * v2 where memory and pids are delegated to us, v1 on hybrid hosts, else nothing (the watchdog then counts). The parent
- * directory is locked (flock) for as long as its supervisor lives, so that nobody sweeps what is in use. Only groups with
- * our name, made by us or left by a dead supervisor, are ever removed.
- * Thread: a manager belongs to the supervisor; parsing and sweeping: any. */
+ * directory is locked (flock) for as long as its supervisor lives, so that nobody sweeps what is in use. Only groups
+ * with our name, made by us or left by a dead supervisor, are ever removed. Thread: a manager belongs to the
+ * supervisor; parsing and sweeping: any. */
 #ifndef MF_LOCAL_CGROUP_H
 #define MF_LOCAL_CGROUP_H
 
@@ -59,7 +59,7 @@ struct mf_cgroup_options {
   unsigned slot_n;
   uint64_t memory_bytes; /* preset limits of a slot, so that a run with these writes nothing */
   uint32_t pids;
-  bool probe_join;       /* also try to move a short-lived process in and out */
+  bool probe_join; /* also try to move a short-lived process in and out */
 };
 
 struct mf_cgroup;

@@ -186,7 +186,11 @@ static bool forward(struct mf_sup_run *run, unsigned stream, size_t n)
   bool over = n > left;
   if (len > 0 || (over && !run->is_capped[stream])) {
     sup->chunk.head = (struct mf_sup_output){
-      .type = MF_SUP_OUTPUT, .is_stderr = stream, .id = run->spec.id, .len = len, .dropped = over,
+      .type = MF_SUP_OUTPUT,
+      .is_stderr = stream,
+      .id = run->spec.id,
+      .len = len,
+      .dropped = over,
     };
     mf_supq_push(&sup->out, &sup->chunk, sizeof sup->chunk.head + len, -1, true);
   }

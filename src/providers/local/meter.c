@@ -10,8 +10,8 @@
 /* How often a run under cgroup v1 is asked whether the kernel has killed a part of it. */
 #define OOM_LOOK_NS (50 * MF_NS_PER_MS)
 
-/* The kernel ends one process of a v1 group that is full and leaves the rest (v2 has memory.oom.group): the limit is of the
- * whole sandbox, so the rest is ours to end. */
+/* The kernel ends one process of a v1 group that is full and leaves the rest (v2 has memory.oom.group): the limit is of
+ * the whole sandbox, so the rest is ours to end. */
 static bool is_group_ours_to_end(struct mf_supervisor *sup)
 {
   return mf_cgroup_kind(sup->cgroup) == MF_CGROUP_V1;

@@ -1,7 +1,7 @@
 /* The pool of a runtime: which child serves which run, and when to ask for more children. Thread: the supervisor's.
  *
- * A run that waits is served first. The pool is refilled when nothing runs, so that a fork never disturbs a job; with jobs
- * that go on and processors to spare it is refilled after a while. On a busy machine forks on demand serve. */
+ * A run that waits is served first. The pool is refilled when nothing runs, so that a fork never disturbs a job; with
+ * jobs that go on and processors to spare it is refilled after a while. On a busy machine forks on demand serve. */
 #include <assert.h>
 #include <string.h>
 
@@ -80,8 +80,7 @@ static struct mf_slot *oldest_idle(const struct mf_lane *lane)
   struct mf_slot *best = NULL;
   for (unsigned i = 0; i < sup->slot_high; i++) {
     struct mf_slot *s = &sup->slots[i];
-    if (s->state == MF_SLOT_IDLE && s->zygote && s->zygote->lane == lane &&
-        (!best || s->since_ns < best->since_ns))
+    if (s->state == MF_SLOT_IDLE && s->zygote && s->zygote->lane == lane && (!best || s->since_ns < best->since_ns))
       best = s;
   }
   return best;

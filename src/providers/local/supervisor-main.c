@@ -1,7 +1,7 @@
 /* The supervisor's process: what must be true before the first zygote starts. Thread: its only one.
  *
- * It was exec'ed with an empty environment; its configuration and its socket are descriptors 3 and 4, since a command line
- * and an environment can be read by others. */
+ * It was exec'ed with an empty environment; its configuration and its socket are descriptors 3 and 4, since a command
+ * line and an environment can be read by others. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

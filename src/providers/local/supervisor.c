@@ -205,8 +205,8 @@ static void follow_room(struct mf_supervisor *sup)
 
 static void arm_tick(struct mf_supervisor *sup, uint64_t now)
 {
-  static const enum mf_slot_state moving[] = { MF_SLOT_FORKING, MF_SLOT_PREPARING, MF_SLOT_STARTING,
-                                               MF_SLOT_DRAINING, MF_SLOT_DEAD };
+  static const enum mf_slot_state moving[] = { MF_SLOT_FORKING, MF_SLOT_PREPARING, MF_SLOT_STARTING, MF_SLOT_DRAINING,
+                                               MF_SLOT_DEAD };
   uint64_t at = UINT64_MAX;
   for (size_t i = 0; i < MF_ARRAY_N(moving); i++) {
     if (sup->state_n[moving[i]] > 0)
@@ -255,7 +255,12 @@ static void init_slots(struct mf_supervisor *sup)
   sup->slots = mf_xcalloc(sup->slot_n, sizeof *sup->slots);
   for (unsigned i = 0; i < sup->slot_n; i++) {
     sup->slots[i] = (struct mf_slot){
-      .sup = sup, .index = i, .guest = MF_PIDREF_NULL, .init = MF_PIDREF_NULL, .control = -1, .pipe = { -1, -1 },
+      .sup = sup,
+      .index = i,
+      .guest = MF_PIDREF_NULL,
+      .init = MF_PIDREF_NULL,
+      .control = -1,
+      .pipe = { -1, -1 },
       .workdir = -1,
     };
   }

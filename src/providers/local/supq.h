@@ -11,7 +11,7 @@
 
 #include "base/err.h"
 
-#define MF_SUPQ_OUTPUT_MAX (256u * 1024u)
+#define MF_SUPQ_OUTPUT_MAX ((size_t)256 * 1024)
 
 struct mf_supq_entry;
 struct mf_supq {

@@ -33,7 +33,11 @@ void mf_watchdog_init(struct mf_watchdog *w, pid_t guest, pid_t init, uint64_t m
                       unsigned cpu_n)
 {
   *w = (struct mf_watchdog){
-    .guest = guest, .init = init, .memory_bytes = memory_bytes, .cpu_us = cpu_us, .cpu_n = cpu_n,
+    .guest = guest,
+    .init = init,
+    .memory_bytes = memory_bytes,
+    .cpu_us = cpu_us,
+    .cpu_n = cpu_n,
   };
 }
 

@@ -128,8 +128,14 @@ static void receive_forks(struct rig *r, unsigned zi)
     while (c->is_used)
       c++;
     assert_true(c < r->children + RIG_CHILDREN);
-    *c = (struct rig_child){ .is_used = true, .zygote = zi, .slot = f.slot, .prefault = f.prefault, .control = -1,
-                             .out = -1, .err = -1, .job = -1 };
+    *c = (struct rig_child){ .is_used = true,
+                             .zygote = zi,
+                             .slot = f.slot,
+                             .prefault = f.prefault,
+                             .control = -1,
+                             .out = -1,
+                             .err = -1,
+                             .job = -1 };
     z->fork_n++;
   }
 }
@@ -144,8 +150,9 @@ static void close_child(struct rig_child *c)
 
 static void report_exit(struct rig_child *c, int32_t what, int32_t status)
 {
-  const struct mf_zyg_exited e = { .type = MF_ZYG_EXITED, .slot = c->slot, .what = what, .status = status,
-                                   .cpu_us = 1500 };
+  const struct mf_zyg_exited e = {
+    .type = MF_ZYG_EXITED, .slot = c->slot, .what = what, .status = status, .cpu_us = 1500
+  };
   if (rig->zygotes[c->zygote].sock >= 0)
     send_fds(rig->zygotes[c->zygote].sock, &e, sizeof e, NULL, 0);
 }
@@ -196,8 +203,9 @@ static void play_zygote(struct rig *r, unsigned i)
     return;
   if (!r->hold_zygotes && !z->is_ready) {
     z->is_ready = true;
-    const struct mf_zyg_ready ready = { .type = MF_ZYG_READY, .version = MF_FRAMES_VERSION, .python_hex = 0x030c01f0,
-                                        .checkpointed = 1 };
+    const struct mf_zyg_ready ready = {
+      .type = MF_ZYG_READY, .version = MF_FRAMES_VERSION, .python_hex = 0x030c01f0, .checkpointed = 1
+    };
     send_fds(z->sock, &ready, sizeof ready, NULL, 0);
   }
   receive_forks(r, i);
@@ -355,8 +363,14 @@ void rig_free(struct rig *r)
 struct mf_sup_start rig_spec(uint64_t id)
 {
   return (struct mf_sup_start){
-    .type = MF_SUP_START, .runtime = 1, .id = id, .wall_ms = 60000, .memory_bytes = 1024 * MB + id * 4096,
-    .stdout_bytes = MB, .stderr_bytes = MB, .pids = 64,
+    .type = MF_SUP_START,
+    .runtime = 1,
+    .id = id,
+    .wall_ms = 60000,
+    .memory_bytes = 1024 * MB + id * 4096,
+    .stdout_bytes = MB,
+    .stderr_bytes = MB,
+    .pids = 64,
   };
 }
 

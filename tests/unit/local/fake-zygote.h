@@ -49,13 +49,13 @@ struct rig_frame {
 struct rig {
   struct mf_loop *loop;
   struct mf_supervisor *sup;
-  int sock;           /* the provider's end; -1 once closed */
-  bool is_deaf;       /* the provider reads nothing */
-  bool hold_forks;    /* FORK frames stay unanswered */
-  bool hold_ready;    /* children stay in PREPARING */
-  bool hold_exits;    /* killed children are not reported */
-  bool hold_zygotes;  /* zygotes do not become READY */
-  bool fail_start;    /* outer_start fails */
+  int sock;          /* the provider's end; -1 once closed */
+  bool is_deaf;      /* the provider reads nothing */
+  bool hold_forks;   /* FORK frames stay unanswered */
+  bool hold_ready;   /* children stay in PREPARING */
+  bool hold_exits;   /* killed children are not reported */
+  bool hold_zygotes; /* zygotes do not become READY */
+  bool fail_start;   /* outer_start fails */
   struct rig_zygote zygotes[RIG_ZYGOTES];
   struct rig_child children[RIG_CHILDREN];
   struct rig_frame frames[RIG_FRAMES];

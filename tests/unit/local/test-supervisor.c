@@ -165,8 +165,11 @@ static void a_run_ends_by_its_word(void **state)
   assert_int_equal(write(c->out, "hello", 5), 5);
   assert_int_equal(write(c->err, "oh", 2), 2);
   r->hold_exits = true;
-  const struct mf_child_word word = { .type = MF_CHILD_WORD, .exit_code = 3, .uncaught = MF_UNCAUGHT_EXCEPTION,
-                                      .has_files = 5, .children_cpu_us = UINT64_MAX };
+  const struct mf_child_word word = { .type = MF_CHILD_WORD,
+                                      .exit_code = 3,
+                                      .uncaught = MF_UNCAUGHT_EXCEPTION,
+                                      .has_files = 5,
+                                      .children_cpu_us = UINT64_MAX };
   rig_say(c, &word, sizeof word);
   const struct rig_frame *f = rig_wait(r, MF_SUP_FINISHED, 7);
   assert_int_equal(f->finished.killed, MF_KILL_NONE);

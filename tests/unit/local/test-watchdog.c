@@ -21,9 +21,9 @@ static void memory_wait_follows_the_headroom(void **state)
   static const struct {
     uint64_t used, limit, ms;
   } rows[] = {
-    { 0, 1024 * MB, 50 }, { 0, 200 * MB, 50 },         { 0, 100 * MB, 25 },        { 60 * MB, 100 * MB, 10 },
-    { 92 * MB, 100 * MB, 2 }, { 99 * MB, 100 * MB, 1 }, { 100 * MB, 100 * MB, 1 }, { 900 * MB, 100 * MB, 1 },
-    { 0, UINT64_MAX, 50 },
+    { 0, 1024 * MB, 50 },      { 0, 200 * MB, 50 },       { 0, 100 * MB, 25 },
+    { 60 * MB, 100 * MB, 10 }, { 92 * MB, 100 * MB, 2 },  { 99 * MB, 100 * MB, 1 },
+    { 100 * MB, 100 * MB, 1 }, { 900 * MB, 100 * MB, 1 }, { 0, UINT64_MAX, 50 },
   };
   for (size_t i = 0; i < MF_ARRAY_N(rows); i++)
     assert_int_equal(mf_watchdog_memory_wait_ns(rows[i].used, rows[i].limit), rows[i].ms * MF_NS_PER_MS);
@@ -36,9 +36,10 @@ static void cpu_wait_is_the_earliest_possible(void **state)
     unsigned cpu_n;
     uint64_t ns;
   } rows[] = {
-    { 0, 500000, 1, 500 * MF_NS_PER_MS },   { 0, 500000, 2, 250 * MF_NS_PER_MS }, { 400000, 500000, 2, 50 * MF_NS_PER_MS },
-    { 499999, 500000, 64, MF_NS_PER_MS },   { 600000, 500000, 2, MF_NS_PER_MS },  { 0, 3600000000, 1, MF_NS_PER_S },
-    { 0, UINT64_MAX, 1, MF_NS_PER_S },      { 0, 1000000, 0, MF_NS_PER_S },
+    { 0, 500000, 1, 500 * MF_NS_PER_MS },     { 0, 500000, 2, 250 * MF_NS_PER_MS },
+    { 400000, 500000, 2, 50 * MF_NS_PER_MS }, { 499999, 500000, 64, MF_NS_PER_MS },
+    { 600000, 500000, 2, MF_NS_PER_MS },      { 0, 3600000000, 1, MF_NS_PER_S },
+    { 0, UINT64_MAX, 1, MF_NS_PER_S },        { 0, 1000000, 0, MF_NS_PER_S },
   };
   for (size_t i = 0; i < MF_ARRAY_N(rows); i++)
     assert_int_equal(mf_watchdog_cpu_wait_ns(rows[i].used_us, rows[i].limit_us, rows[i].cpu_n), rows[i].ns);
@@ -46,7 +47,8 @@ static void cpu_wait_is_the_earliest_possible(void **state)
 
 static void reads_kilobytes(void **state)
 {
-  const char *text = "VmPeak:\t  9 kB\nRssAnon:\t     123 kB\nRssShmem:\t0 kB\nBad:\tx kB\nHuge:\t99999999999999999999 kB\n";
+  const char *text =
+      "VmPeak:\t  9 kB\nRssAnon:\t     123 kB\nRssShmem:\t0 kB\nBad:\tx kB\nHuge:\t99999999999999999999 kB\n";
   uint64_t v = 7;
   assert_true(mf_proc_kb(text, "RssAnon", &v));
   assert_int_equal(v, 123 * 1024);
