@@ -6,7 +6,8 @@ nothing stays.
 
 A program's head says how it must end ("# expect:", as in the conformance suite), which driver it wants ("# options:"),
 whether the memory that belongs to no process is watched from outside ("# shmem:"), and how long its texts may be at
-most ("# most:")."""
+most ("# most:"), and whether other tasks are run while it is at its worst, which it tells by printing something
+("# during:")."""
 import argparse
 import json
 import os
@@ -40,6 +41,7 @@ class Program:
         self.options = head.get("options", [])
         self.shmem = head.get("shmem", False)
         self.most = head.get("most", {})
+        self.during = head.get("during", False)
 
 
 def shmem():
@@ -79,6 +81,23 @@ def calm_problems(d, most):
             return ["%d processes below the supervisor (at most %d when idle), busy %d: %s" % (
                 len(below), most, info["busy"], [leaks.command_of(p) for p in list(below)[:8]])]
         time.sleep(0.05)
+
+
+def run_during(d, program):
+    """Runs the program, and small tasks beside it once it has printed something."""
+    printed = threading.Event()
+    reply = d.submit(program.source, content=True, stream=True, limits=program.want.get("limits", {}),
+                     on_event=lambda line: printed.set() if line.get("chunk") else None)
+    printed.wait(60)
+    problems = []
+    for source, stdout in (("print(1)", "1\n"), ("import numpy\nprint(2)", "2\n"), ("print(3)", "3\n")):
+        beside = d.run(source)
+        if beside["stdout"] != stdout:
+            problems.append("a task beside it does not work: %s/%s %r" % (beside["status"], beside["reason"],
+                                                                         beside["diagnostic"]))
+    if reply.event.is_set():
+        problems.append("it had ended before the tasks beside it did")
+    return d.finish(reply), problems
 
 
 def judge(program, result):
@@ -124,7 +143,10 @@ def main():
                 problems = []
                 watch = ShmemWatch() if program.shmem else None
                 try:
-                    result = d.run(program.source, content=True, limits=program.want.get("limits", {}))
+                    if program.during:
+                        result, problems = run_during(d, program)
+                    else:
+                        result = d.run(program.source, content=True, limits=program.want.get("limits", {}))
                     problems += judge(program, result)
                     after = d.run("print(1)")
                     if (after["status"], after["stdout"]) != ("succeeded", "1\n"):

@@ -85,15 +85,32 @@ def _is_anothers(name):
     return is_alive(pid, start) and pid not in descendants(os.getpid())
 
 
+def _own_groups():
+    """The folders below which a supervisor of ours may put its groups: our own, and in the unified tree its parent."""
+    found = set()
+    try:
+        with open("/proc/self/cgroup") as f:
+            lines = [line.rstrip("\n").split(":", 2) for line in f]
+    except OSError:
+        return found
+    for number, controllers, path in lines:
+        if number == "0":
+            for base in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified"):
+                found.update((base + path, base + os.path.dirname(path)))
+        for controller in controllers.split(","):
+            if controller in ("memory", "pids"):
+                found.add("/sys/fs/cgroup/" + controller + path)
+    return {os.path.normpath(folder) for folder in found}
+
+
 def _cgroups():
     found = set()
-    for base in ("/sys/fs/cgroup/memory", "/sys/fs/cgroup/pids", "/sys/fs/cgroup"):
-        for where, names, _ in os.walk(base):
-            found.update(os.path.join(where, name) for name in names
-                         if name.startswith("mayfly-") and not _is_anothers(name))
-            names[:] = [n for n in names if not n.startswith("mayfly-")]
-            if where.count("/") > 8:
-                names[:] = []
+    for folder in _own_groups():
+        try:
+            names = os.listdir(folder)
+        except OSError:
+            continue
+        found.update(os.path.join(folder, n) for n in names if n.startswith("mayfly-") and not _is_anothers(n))
     return found
 
 
