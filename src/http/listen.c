@@ -35,13 +35,15 @@ static int open_tcp(const struct addrinfo *a)
 
 static uint16_t port_of(int fd)
 {
-  struct sockaddr_storage a = { 0 };
+  union {
+    struct sockaddr any;
+    struct sockaddr_in four;
+    struct sockaddr_in6 six;
+  } a = { .six = { 0 } };
   socklen_t n = sizeof(a);
-  if (getsockname(fd, (struct sockaddr *)&a, &n))
+  if (getsockname(fd, &a.any, &n))
     return 0;
-  const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)&a;
-  const struct sockaddr_in *four = (const struct sockaddr_in *)&a;
-  return ntohs(a.ss_family == AF_INET6 ? six->sin6_port : four->sin_port);
+  return ntohs(a.any.sa_family == AF_INET6 ? a.six.sin6_port : a.four.sin_port);
 }
 
 enum mf_code mf_http_listen_tcp(struct mf_http_listener *l, const char *host, uint16_t port, struct mf_err *err)

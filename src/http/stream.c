@@ -7,7 +7,6 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <pthread.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -20,7 +19,8 @@
 
 static int bio_fd(BIO *bio)
 {
-  return (int)(intptr_t)BIO_get_data(bio);
+  const int *fd = BIO_get_data(bio);
+  return *fd;
 }
 
 static int bio_read(BIO *bio, char *p, int n)
@@ -133,7 +133,7 @@ enum mf_code mf_http_stream_init(struct mf_http_stream *s, int fd, struct ssl_ct
     mf_http_stream_done(s);
     return fail_tls(err, MF_E_INTERNAL, "set up a TLS connection");
   }
-  BIO_set_data(bio, (void *)(intptr_t)fd);
+  BIO_set_data(bio, &s->fd);
   BIO_set_init(bio, 1);
   SSL_set_bio(s->ssl, bio, bio);
   SSL_set_accept_state(s->ssl);

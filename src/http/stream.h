@@ -21,7 +21,7 @@ MF_MUST_USE enum mf_code mf_http_tls_new(const char *cert, const char *key, stru
                                          struct mf_err *err);
 void mf_http_tls_free(struct ssl_ctx_st *tls); /* NULL is fine */
 
-/* Takes fd, also on failure. tls NULL: plain. */
+/* Takes fd, also on failure. tls NULL: plain. *s must not move afterwards. */
 MF_MUST_USE enum mf_code mf_http_stream_init(struct mf_http_stream *s, int fd, struct ssl_ctx_st *tls,
                                              struct mf_err *err);
 void mf_http_stream_done(struct mf_http_stream *s);

@@ -121,8 +121,10 @@ static void test_overhead_is_bounded(void **state)
   struct mf_http_body b = chunks();
   char chunk[128];
   memset(chunk, 'a', sizeof(chunk));
-  memcpy(chunk, "1;", 2);
-  memcpy(chunk + 80, "\r\nx\r\n", 5);
+  chunk[0] = '1';
+  chunk[1] = ';';
+  chunk[80] = chunk[83] = '\r';
+  chunk[81] = chunk[84] = '\n';
   enum mf_code code = MF_OK;
   size_t sent = 0;
   while (!code && sent < (1u << 20)) {

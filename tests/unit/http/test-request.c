@@ -164,8 +164,10 @@ static void test_targets(void **state)
   for (size_t i = 0; i < MF_ARRAY_N(cases); i++) {
     struct mf_http_refusal refusal;
     struct mf_http_head *h = parse(cases[i].text, &refusal);
-    if (!h)
+    if (!h) {
       fail_msg("refused (%s): %s", refusal.why, cases[i].text);
+      return;
+    }
     assert_str(h->path, cases[i].path);
     assert_str(h->query, cases[i].query);
     mf_http_head_free(h);
