@@ -1,0 +1,50 @@
+/* An error as a client of the API sees it. */
+#include "tools/tools.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/utf8.h"
+#include "base/banned.h"
+
+void mf_api_error_write(const struct mf_api_error *e, struct mf_json_writer *w)
+{
+  mf_jw_obj(w);
+  mf_jw_key(w, "error");
+  mf_jw_obj(w);
+  mf_jw_kstrz(w, "message", e->message);
+  mf_jw_kstrz(w, "type", e->type);
+  mf_jw_kstrz(w, "code", e->code);
+  if (e->has_param)
+    mf_jw_kstrz(w, "param", e->param);
+  mf_jw_obj_end(w);
+  mf_jw_obj_end(w);
+}
+
+/* snprintf cuts between bytes. What it left of the last character goes too. */
+static void trim(char *text, size_t size, int wanted)
+{
+  if (wanted < 0 || (size_t)wanted < size)
+    return;
+  size_t n = strlen(text), from = n;
+  while (from > 0 && n - from < 4 && ((unsigned char)text[from - 1] & 0xc0) == 0x80)
+    from--;
+  if (from == 0)
+    return;
+  from--; /* the first byte of the last character */
+  if (!mf_utf8_is_valid((struct mf_str){ text + from, n - from }))
+    text[from] = 0;
+}
+
+bool mf_api_fail(struct mf_api_error *e, int status, const char *type, const char *code, const char *param,
+                 const char *fmt, ...)
+{
+  *e = (struct mf_api_error){ .status = status, .type = type, .code = code, .has_param = param != NULL };
+  if (param)
+    trim(e->param, sizeof(e->param), snprintf(e->param, sizeof(e->param), "%s", param));
+  va_list ap;
+  va_start(ap, fmt);
+  trim(e->message, sizeof(e->message), vsnprintf(e->message, sizeof(e->message), fmt, ap));
+  va_end(ap);
+  return false;
+}
