@@ -34,7 +34,8 @@ static const char *name_fault(struct mf_str name)
   unsigned parts = 0;
   for (size_t i = 0; i <= name.len; i++) {
     unsigned char c = i < name.len ? (unsigned char)name.ptr[i] : '/';
-    if (c < 0x20 || c == 0x7f)
+    /* U+0080 to U+009F steer terminals like the controls below 0x20 */
+    if (c < 0x20 || c == 0x7f || (c == 0xc2 && (unsigned char)name.ptr[i + 1] < 0xa0))
       return "has a control character";
     if (c != '/')
       continue;
@@ -58,7 +59,7 @@ enum mf_code mf_name_check(struct mf_str name, const char *what, struct mf_err *
   return mf_fail(err, MF_E_INPUT, 0, "%s: the name '%s' %s", what, shown, fault);
 }
 
-/* Whether the character may be shown as it is. U+0080 to U+009F steer terminals like the controls below 0x20. */
+/* Whether the character may be shown as it is. */
 static bool is_plain(struct mf_str c)
 {
   unsigned char b = (unsigned char)c.ptr[0];

@@ -153,7 +153,7 @@ static const char *path_fault(const struct collector *c)
     return "its name is not valid UTF-8";
   for (size_t i = 0; i < path.len; i++) {
     unsigned char b = (unsigned char)path.ptr[i];
-    if (b < 0x20 || b == 0x7f)
+    if (b < 0x20 || b == 0x7f || (b == 0xc2 && (unsigned char)path.ptr[i + 1] < 0xa0)) /* valid: a byte follows */
       return "its name has a control character";
   }
   return path.len > 1023 ? "its path has more than 1023 bytes" : "its path has more than 16 parts";

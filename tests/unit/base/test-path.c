@@ -24,7 +24,7 @@ static void good_names(void **state)
     "-rf",
     "周一/最高气温.png",
     "1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16",
-    "\xc2\x85",
+    "\xc2\xa0", /* the first after the controls */
   };
   for (size_t i = 0; i < MF_ARRAY_N(names); i++) {
     struct mf_err err = { 0 };
@@ -50,6 +50,7 @@ static void bad_names(void **state)
     { MF_STR("a\0b"), "file: the name 'a\\x00b' has a control character" },
     { MF_STR("a\nb"), "file: the name 'a\\x0ab' has a control character" },
     { MF_STR("a\x7f"), "file: the name 'a\\x7f' has a control character" },
+    { MF_STR("\xc2\x9b" "2J"), "file: the name '\\xc2\\x9b2J' has a control character" },
     { MF_STR("a\xff"), "file: the name 'a\\xff' is not valid UTF-8" },
     { MF_STR("\xc0\xae\xc0\xae/a"), "file: the name '\\xc0\\xae\\xc0\\xae/a' is not valid UTF-8" },
     { MF_STR("\xed\xa0\x80"), "file: the name '\\xed\\xa0\\x80' is not valid UTF-8" },

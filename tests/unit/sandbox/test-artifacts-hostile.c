@@ -116,6 +116,7 @@ static void test_names(void **state)
   tree_text(&t, "bad\xff\xfe.csv", "x");
   tree_text(&t, "esc\x1b[31m.csv", "x");
   tree_text(&t, "del\x7f", "x");
+  tree_text(&t, "csi\xc2\x9b" "31m", "x");
   tree_text(&t, "quote\"'\\ ok.csv", "x");
   tree_text(&t, "-rf", "x");
   tree_folder(&t, "f\xff");
@@ -126,11 +127,12 @@ static void test_names(void **state)
   assert_non_null(find_artifact(r, longest));
   assert_non_null(find_artifact(r, "quote\"'\\ ok.csv"));
   assert_non_null(find_artifact(r, "-rf"));
-  assert_int_equal(r->rejected_n, 6);
+  assert_int_equal(r->rejected_n, 7);
   assert_string_equal(find_reason(r, "two\\x0alines.csv"), "its name has a control character");
   assert_string_equal(find_reason(r, "bad\\xff\\xfe.csv"), "its name is not valid UTF-8");
   assert_string_equal(find_reason(r, "esc\\x1b[31m.csv"), "its name has a control character");
   assert_string_equal(find_reason(r, "del\\x7f"), "its name has a control character");
+  assert_string_equal(find_reason(r, "csi\\xc2\\x9b31m"), "its name has a control character");
   assert_string_equal(find_reason(r, "f\\xff"), "its name is not valid UTF-8");
   assert_string_equal(find_reason(r, "l\\xff"), "symbolic link");
   mf_sandbox_result_free(r);
