@@ -255,9 +255,8 @@ static const struct mf_sandbox_events events = { .started = on_started, .output 
 static void start_run(struct driver *d, struct mf_json *doc)
 {
   const struct mf_json_val *idv = mf_json_get(mf_json_root(doc), "id");
-  mf_auto_free char *id = idv && mf_json_type_of(idv) == MF_JSON_STR
-                              ? mf_xasprintf("%.*s", MF_STR_ARG(mf_json_str(idv)))
-                              : NULL;
+  mf_auto_free char *id =
+      idv && mf_json_type_of(idv) == MF_JSON_STR ? mf_xasprintf("%.*s", MF_STR_ARG(mf_json_str(idv))) : NULL;
   struct mf_err err = { 0 };
   struct mf_request *q = NULL;
   enum mf_code code = mf_request_new(doc, &q, &err);
@@ -418,9 +417,23 @@ static void on_ready(void *user, enum mf_code code, const struct mf_err *err)
 
 /* ---- options ---- */
 
-enum option_id { OPT_RUNTIME = 1, OPT_ZYGOTE, OPT_CHECKPOINT, OPT_ISOLATION, OPT_NO_CGROUP, OPT_NO_WARM, OPT_POOL,
-                 OPT_POOL_STDLIB, OPT_POOL_DATA, OPT_MAX_RUNNING, OPT_DISABLE, OPT_DISK_BYTES, OPT_DISK_INODES,
-                 OPT_MAX_FORKS, OPT_NO_DATA };
+enum option_id {
+  OPT_RUNTIME = 1,
+  OPT_ZYGOTE,
+  OPT_CHECKPOINT,
+  OPT_ISOLATION,
+  OPT_NO_CGROUP,
+  OPT_NO_WARM,
+  OPT_POOL,
+  OPT_POOL_STDLIB,
+  OPT_POOL_DATA,
+  OPT_MAX_RUNNING,
+  OPT_DISABLE,
+  OPT_DISK_BYTES,
+  OPT_DISK_INODES,
+  OPT_MAX_FORKS,
+  OPT_NO_DATA
+};
 static const struct option options[] = {
   { "runtime", required_argument, NULL, OPT_RUNTIME },
   { "zygote", required_argument, NULL, OPT_ZYGOTE },
@@ -440,11 +453,17 @@ static const struct option options[] = {
   { 0 },
 };
 
-static const struct { const char *name; uint32_t bit; } layer_names[] = {
-  { "user", MF_LAYER_USER }, { "pid", MF_LAYER_PID }, { "mount", MF_LAYER_MOUNT }, { "net", MF_LAYER_NET },
-  { "ipc", MF_LAYER_IPC }, { "uts", MF_LAYER_UTS }, { "proc", MF_LAYER_PROC }, { "landlock", MF_LAYER_LANDLOCK },
-  { "seccomp", MF_LAYER_SECCOMP }, { "nnp", MF_LAYER_NNP }, { "caps", MF_LAYER_CAPS },
-  { "rlimit", MF_LAYER_RLIMIT }, { "cgroup", MF_LAYER_CGROUP }, { "landlock_scope", MF_LAYER_LANDLOCK_SCOPE },
+static const struct {
+  const char *name;
+  uint32_t bit;
+} layer_names[] = {
+  { "user", MF_LAYER_USER },       { "pid", MF_LAYER_PID },
+  { "mount", MF_LAYER_MOUNT },     { "net", MF_LAYER_NET },
+  { "ipc", MF_LAYER_IPC },         { "uts", MF_LAYER_UTS },
+  { "proc", MF_LAYER_PROC },       { "landlock", MF_LAYER_LANDLOCK },
+  { "seccomp", MF_LAYER_SECCOMP }, { "nnp", MF_LAYER_NNP },
+  { "caps", MF_LAYER_CAPS },       { "rlimit", MF_LAYER_RLIMIT },
+  { "cgroup", MF_LAYER_CGROUP },   { "landlock_scope", MF_LAYER_LANDLOCK_SCOPE },
 };
 
 static bool parse_layers(struct mf_str s, uint32_t *ret)
@@ -500,8 +519,9 @@ static bool take_option(int opt, struct mf_local_config *c)
     c->zygote_dir = optarg;
     return true;
   case OPT_CHECKPOINT:
-    c->checkpoint = mf_str_is(arg, "off") ? MF_CHECKPOINT_OFF
-                    : mf_str_is(arg, "require") ? MF_CHECKPOINT_REQUIRE : MF_CHECKPOINT_AUTO;
+    c->checkpoint = mf_str_is(arg, "off")       ? MF_CHECKPOINT_OFF
+                    : mf_str_is(arg, "require") ? MF_CHECKPOINT_REQUIRE
+                                                : MF_CHECKPOINT_AUTO;
     return mf_str_is(arg, "off") || mf_str_is(arg, "require") || mf_str_is(arg, "auto");
   case OPT_ISOLATION:
     c->isolation = mf_str_is(arg, "prefer") ? MF_ISOLATION_PREFER : MF_ISOLATION_REQUIRE;

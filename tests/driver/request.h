@@ -7,16 +7,16 @@
 
 struct mf_request {
   char *id;
-  struct mf_json *doc;             /* owns source, argv and text files; taken */
-  struct mf_buf *decoded;          /* contents that came as base64 */
+  struct mf_json *doc;    /* owns source, argv and text files; taken */
+  struct mf_buf *decoded; /* contents that came as base64 */
   unsigned decoded_n;
   struct mf_str *argv;
   struct mf_sandbox_file *files;
-  struct mf_sandbox_spec spec;     /* borrows all of the above */
-  bool content;                    /* send artifacts' bytes too */
-  bool stream;                     /* send each chunk as a line */
-  int64_t cancel_after_ms;         /* from the submission; -1: never */
-  int64_t cancel_after_start_ms;   /* from `started`; -1: never */
+  struct mf_sandbox_spec spec;   /* borrows all of the above */
+  bool content;                  /* send artifacts' bytes too */
+  bool stream;                   /* send each chunk as a line */
+  int64_t cancel_after_ms;       /* from the submission; -1: never */
+  int64_t cancel_after_start_ms; /* from `started`; -1: never */
 };
 
 /* Takes `doc` on success and on failure. */
