@@ -114,13 +114,15 @@ struct acc_item *acc_find_open(struct mf_acc *a, bool has_index, uint32_t index,
   return id.len == 0 && open_n != 1 ? NULL : found;
 }
 
-static struct acc_item *find_done(struct mf_acc *a, bool has_index, uint32_t index, struct mf_str id)
+/* The same item, done before. One of another type is another item, which has to make do with a used index or id. */
+static const struct acc_item *find_done(const struct mf_acc *a, bool has_index, uint32_t index, struct mf_str id,
+                                        struct mf_str type)
 {
   for (size_t i = a->item_n; i-- > 0;) {
-    struct acc_item *it = a->items[i];
-    struct mf_str own = mf_buf_str(&it->upstream_id);
-    bool is_same_id = (has_index && id.len == 0) || mf_str_eq(own, id);
-    if (it->pub.is_done && is_same_id && (has_index ? it->has_raw_index && it->raw_index == index : id.len > 0))
+    const struct acc_item *it = a->items[i];
+    bool is_same_id = (has_index && id.len == 0) || mf_str_eq(mf_buf_str(&it->upstream_id), id);
+    bool is_same_index = has_index ? it->has_raw_index && it->raw_index == index : id.len > 0;
+    if (it->pub.is_done && is_same_id && is_same_index && mf_str_eq(mf_buf_str(&it->type), type))
       return it;
   }
   return NULL;
@@ -316,7 +318,7 @@ enum mf_code acc_item_done(struct mf_acc *a, const struct mf_json_val *root, str
   if (!it && id.len > 0)
     it = acc_find_open(a, false, 0, id);
   if (!it) {
-    if (find_done(a, has_index, index, id))
+    if (find_done(a, has_index, index, id, acc_get_str(item, "type")))
       return mf_fail(err, MF_E_INPUT, 0, "repeated completion of the item at output_index %u", index);
     if (a->strict)
       return mf_fail(err, MF_E_INPUT, 0, "completion of an item that was never opened at output_index %u", index);
