@@ -55,15 +55,17 @@ void acc_parts_drop(struct mf_acc *a, struct acc_item *it)
 
 /* ---- equality of logprobs ---- */
 
+enum { LOGPROBS_DEPTH = 8 };
+
 static bool is_nothing(const struct mf_json_val *v)
 {
   enum mf_json_type type = mf_json_type_of(v);
   return type == MF_JSON_NULL || (type == MF_JSON_ARR && mf_json_len(v) == 0);
 }
 
-/* Recursion is bounded by the depth that the parser allowed. Members are looked for in the same order first, so that
- * equal objects, which is what is to be expected, take linear time. */
-static bool is_equal(const struct mf_json_val *x, const struct mf_json_val *y)
+/* Members are looked for in the same order first, so that equal values, which is what is to be expected, take linear
+ * time. Callers have small stacks; what differs only deeper down than any logprobs are is not looked at. */
+static bool is_equal(const struct mf_json_val *x, const struct mf_json_val *y, unsigned depth_left)
 {
   enum mf_json_type type = mf_json_type_of(x);
   if (type != mf_json_type_of(y))
@@ -84,6 +86,8 @@ static bool is_equal(const struct mf_json_val *x, const struct mf_json_val *y)
   case MF_JSON_OBJ:
     break;
   }
+  if (depth_left == 0)
+    return true;
   if (mf_json_len(x) != mf_json_len(y))
     return false;
   struct mf_json_iter i = mf_json_iter(x), k = mf_json_iter(y);
@@ -91,7 +95,7 @@ static bool is_equal(const struct mf_json_val *x, const struct mf_json_val *y)
     const struct mf_json_val *other = k.val;
     if (type == MF_JSON_OBJ && !mf_str_eq(i.key, k.key))
       other = memchr(i.key.ptr, 0, i.key.len) ? NULL : mf_json_get(y, i.key.ptr);
-    if (!other || !is_equal(i.val, other))
+    if (!other || !is_equal(i.val, other, depth_left - 1))
       return false;
   }
   return true;
@@ -104,7 +108,8 @@ static bool logprobs_agree(const struct acc_part *p, const struct mf_json_val *l
     return true;
   static const struct mf_json_limits limits = { .bytes_max = SIZE_MAX, .depth_max = 1024 };
   mf_auto_json struct mf_json *doc = NULL;
-  return mf_json_parse(mf_buf_str(&p->logprobs), &limits, &doc, NULL) != MF_OK || is_equal(mf_json_root(doc), logprobs);
+  return mf_json_parse(mf_buf_str(&p->logprobs), &limits, &doc, NULL) != MF_OK ||
+         is_equal(mf_json_root(doc), logprobs, LOGPROBS_DEPTH);
 }
 
 static enum mf_code keep_logprobs(struct mf_acc *a, struct acc_part *p, const struct mf_json_val *of,
