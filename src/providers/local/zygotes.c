@@ -22,7 +22,7 @@
 
 /* Every layer. A child treats PROC and LANDLOCK_SCOPE as wishes: a masked /proc and an older Landlock are told in its
  * READY frame, and what must be there is the provider's decision. */
-#define LAYERS_ALL                                                                                                    \
+#define LAYERS_ALL                                                                                                     \
   (MF_LAYER_USER | MF_LAYER_PID | MF_LAYER_MOUNT | MF_LAYER_NET | MF_LAYER_IPC | MF_LAYER_UTS | MF_LAYER_PROC |        \
    MF_LAYER_LANDLOCK | MF_LAYER_SECCOMP | MF_LAYER_NNP | MF_LAYER_CAPS | MF_LAYER_RLIMIT | MF_LAYER_CGROUP |           \
    MF_LAYER_LANDLOCK_SCOPE)
@@ -113,7 +113,12 @@ static void start_zygote(struct mf_lane *lane, struct mf_zygote **place, uint64_
   if (!z)
     return; /* old ones still have children: later */
   *z = (struct mf_zygote){
-    .sup = sup, .lane = lane, .state = MF_ZYGOTE_STARTING, .init = MF_PIDREF_NULL, .sock = -1, .since_ns = now_ns,
+    .sup = sup,
+    .lane = lane,
+    .state = MF_ZYGOTE_STARTING,
+    .init = MF_PIDREF_NULL,
+    .sock = -1,
+    .since_ns = now_ns,
   };
   *place = z;
   struct mf_err err;
@@ -189,9 +194,10 @@ void mf_zygote_down(struct mf_zygote *z, const char *step, int error, const char
   bool was_current = lane->current == z;
   if (z->state != MF_ZYGOTE_RETIRING)
     count_crash(z, was_starting);
-  if (was_current)
-    lane->current = NULL;
-  if (lane->next == z)
+  if (was_current) { /* one that was to follow it soon does so now */
+    lane->current = lane->next;
+    lane->next = NULL;
+  } else if (lane->next == z)
     lane->next = NULL;
   mf_zygote_kill(z);
   if (!sup->is_ready) {
@@ -199,7 +205,7 @@ void mf_zygote_down(struct mf_zygote *z, const char *step, int error, const char
     return;
   }
   mf_log(MF_LOG_WARN, "zygote %s ended: %s: %s", lane->runtime == 2 ? "data" : "stdlib", step, text);
-  if (was_starting && was_current) {
+  if (was_starting && was_current && !lane->current) {
     mf_lane_fail_waiting(lane, text);
     /* one that nobody asked for at the start is tried again when it is needed again */
     lane->is_wanted = lane->runtime == 2 ? sup->config.start_data : sup->config.start_stdlib;
@@ -266,7 +272,8 @@ static void on_forked(struct mf_zygote *z, const struct mf_zyg_forked *forked, i
     /* nothing was made, or nothing that could be used; its group is seen empty before the slot is used again */
     if (forked->error) {
       slot->guest_exited = slot->init_exited = true;
-      mf_lane_child_failed(slot, "fork", forked->error, strerrordesc_np(forked->error));
+      const char *text = strerrordesc_np(forked->error);
+      mf_lane_child_failed(slot, "fork", forked->error, text ? text : "fork");
       mf_slot_advance(slot);
     } else
       mf_zygote_down(z, "fork", 0, "the zygote sent no descriptors");

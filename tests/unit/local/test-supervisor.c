@@ -743,6 +743,32 @@ static void an_old_zygote_is_replaced(void **state)
   rig_free(r);
 }
 
+/* The old one crashes while the new one still imports: that one takes over, and no third is started. */
+static void the_next_zygote_takes_over(void **state)
+{
+  struct mf_supervisor_config c;
+  rig_config(&c);
+  c.zygote_max_forks = 1;
+  struct rig *r = rig_new(&c);
+  rig_until(r, rig_zygote(r, 0)->is_ready);
+  r->hold_zygotes = true;
+  rig_wait(r, MF_SUP_READY, 0);
+  rig_until(r, rig_zygote_n(r) == 2);
+  rig_run(r, 1);
+  rig_zygote_die(rig_zygote(r, 0));
+  assert_int_equal(ends_once(r, 1)->crashed, 1);
+  rig_start(r, 2);
+  rig_idle(r);
+  assert_int_equal(rig_count(r, MF_SUP_FINISHED, 2), 0);
+  assert_int_equal(rig_zygote_n(r), 2);
+  r->hold_zygotes = false;
+  rig_begin(rig_child_of(r, 2));
+  assert_int_equal(rig_child_of(r, 2)->zygote, 1);
+  rig_word(rig_child_of(r, 2), 0);
+  assert_int_equal(ends_once(r, 2)->by_word, 1);
+  rig_free(r);
+}
+
 static void a_zygote_that_says_nonsense(void **state)
 {
   struct rig *r = ready_rig();
@@ -999,6 +1025,7 @@ int main(void)
     cmocka_unit_test(a_run_waits_for_a_zygote_that_comes_back),
     cmocka_unit_test(a_zygote_that_cannot_start_fails_its_runs),
     cmocka_unit_test(an_old_zygote_is_replaced),
+    cmocka_unit_test(the_next_zygote_takes_over),
     cmocka_unit_test(a_zygote_that_says_nonsense),
     cmocka_unit_test(no_more_than_the_places),
     cmocka_unit_test(nonsense_from_the_provider),

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -103,6 +104,7 @@ static void spin(void)
 static void say_and_work(int ready, int go, work_fn *work)
 {
   char c = 0;
+  prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails must leave nothing */
   if (write(ready, "r", 1) != 1 || read(go, &c, 1) != 0)
     _exit(1);
   work();
@@ -118,6 +120,7 @@ static void start_tree(struct tree *t, work_fn *guest_work, work_fn *child_work)
   t->init = fork();
   assert_true(t->init >= 0);
   if (t->init == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     close(go[1]);
     pid_t guest = fork();
     if (guest == 0) {
