@@ -373,3 +373,11 @@ bool mf_http_has_begun(const struct mf_http_exchange *x)
 {
   return x->has_begun;
 }
+
+void mf_http_abort(struct mf_http_exchange *x)
+{
+  struct mf_http_conn *c = x->conn;
+  mf_http_conn_flush(c);
+  c->must_reset = true;
+  mf_http_conn_drop(c);
+}

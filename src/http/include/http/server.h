@@ -83,5 +83,8 @@ MF_MUST_USE enum mf_code mf_http_begin(struct mf_http_exchange *x, int status, c
 MF_MUST_USE enum mf_code mf_http_write(struct mf_http_exchange *x, struct mf_str data, struct mf_err *err);
 MF_MUST_USE enum mf_code mf_http_end(struct mf_http_exchange *x, struct mf_err *err);
 bool mf_http_has_begun(const struct mf_http_exchange *x);
+/* Breaks the connection like an accident: what was written is sent if it fits, then TCP resets. The fiber is cancelled.
+ */
+void mf_http_abort(struct mf_http_exchange *x);
 
 #endif
