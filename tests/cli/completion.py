@@ -10,7 +10,7 @@ from command import Place, environment
 import places
 import tap
 
-COMMANDS = ["run", "doctor", "bench", "version", "help", "completion"]
+COMMANDS = ["run", "doctor", "bench", "model", "version", "help", "completion"]
 
 
 def options_of(place, command):

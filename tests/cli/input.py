@@ -166,7 +166,7 @@ def check_other_commands(t):
 
 def check_help(t):
     with Place() as place:
-        for command in ("run", "doctor", "bench", "version", "help", "completion"):
+        for command in ("run", "doctor", "bench", "model", "version", "help", "completion"):
             outputs = {place.run(command, word).stdout for word in ("--help", "-h")}
             outputs.add(place.run("help", command).stdout)
             done = place.run(command, "--help")

@@ -1,0 +1,173 @@
+/* `mayfly model`: a language model that follows a script. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/num.h"
+#include "base/time.h"
+#include "cli.h"
+#include "model/model.h"
+#include "signals.h"
+
+#include "base/banned.h"
+
+enum { SCENARIO_BYTES_MAX = 64 << 20, STOP_MS = 500 };
+enum { OPT_HOST = 2, OPT_PORT, OPT_PORT_FILE, OPT_QUIET };
+
+static const struct mf_opt model_opts[] = {
+  { OPT_HOST, 0, "host", "ADDRESS", "where to listen (default 127.0.0.1)", NULL },
+  { OPT_PORT, 'p', "port", "N", "the port (default 0: any that is free)", NULL },
+  { OPT_PORT_FILE, 0, "port-file", "FILE", "write the port to FILE when it listens", "@file" },
+  { OPT_QUIET, 'q', "quiet", NULL, "do not print the address", NULL },
+  MF_OPT_HELP_ROW,
+  MF_OPT_END,
+};
+
+struct model_args {
+  const char *scenario, *host, *port_file;
+  uint64_t port;
+  bool quiet, help;
+};
+
+static enum mf_code parse_args(struct model_args *a, const struct mf_command *self, int argc, char **argv,
+                               struct mf_err *err)
+{
+  struct mf_opt_parser p;
+  const struct mf_opt *o;
+  const char *value;
+
+  mf_opt_init(&p, self->opts, argc, argv);
+  for (;;) {
+    enum mf_code code = mf_opt_next(&p, &o, &value, err);
+    if (!code && !o && !value)
+      break;
+    if (!code && !o && a->scenario)
+      code = mf_fail(err, MF_E_INPUT, 0, "model: one scenario at a time");
+    if (code)
+      return code;
+    if (!o)
+      a->scenario = value;
+    else if (o->id == OPT_HOST)
+      a->host = value;
+    else if (o->id == OPT_PORT)
+      code = mf_parse_u64(mf_str_of(value), "--port", 0, 65535, &a->port, err);
+    else if (o->id == OPT_PORT_FILE)
+      a->port_file = value;
+    else if (o->id == OPT_QUIET)
+      a->quiet = true;
+    else
+      a->help = true;
+    if (code)
+      return code;
+  }
+  if (!a->scenario && !a->help)
+    return mf_fail(err, MF_E_INPUT, 0, "model: name a scenario file");
+  return MF_OK;
+}
+
+/* Whoever waits for the file sees it whole: it gets its name when it is written. */
+static enum mf_code write_port_file(const char *path, unsigned port, struct mf_err *err)
+{
+  char text[16];
+  int n = snprintf(text, sizeof(text), "%u\n", port);
+  mf_auto_free char *draft = mf_xasprintf("%s.%d", path, (int)getpid());
+  mf_auto_close int fd = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+  if (fd < 0)
+    return mf_fail(err, MF_E_SYS, errno, "--port-file");
+  enum mf_code code = mf_write_all(fd, text, (size_t)n, err);
+  if (!code && rename(draft, path) < 0)
+    code = mf_fail(err, MF_E_SYS, errno, "--port-file");
+  if (code)
+    (void)unlink(draft);
+  return code;
+}
+
+struct serving {
+  struct mf_loop *loop;
+  struct mf_model *model;
+  struct mf_signals *signals;
+};
+
+static void on_stopped(void *user)
+{
+  struct serving *s = user;
+  mf_loop_stop(s->loop);
+}
+
+static void on_signal(void *user, int sig)
+{
+  struct serving *s = user;
+  mf_model_stop(s->model, mf_now_ns() + STOP_MS * MF_NS_PER_MS, on_stopped, s);
+}
+
+static enum mf_code announce(const struct serving *s, const struct model_args *a, struct mf_err *err)
+{
+  unsigned port = mf_model_port(s->model);
+  enum mf_code code = a->port_file ? write_port_file(a->port_file, port, err) : MF_OK;
+  if (code || a->quiet)
+    return code;
+  char line[300];
+  const char *host = a->host ? a->host : "127.0.0.1";
+  bool is_v6 = strchr(host, ':') != NULL;
+  int n = snprintf(line, sizeof(line), "listening on http://%s%.200s%s:%u/v1\n", is_v6 ? "[" : "", host,
+                   is_v6 ? "]" : "", port);
+  return mf_write_all(STDOUT_FILENO, line, (size_t)n, err);
+}
+
+static enum mf_code serve(struct serving *s, const struct model_args *a, struct mf_str text, struct mf_err *err)
+{
+  const struct mf_model_config config = { .scenario = text, .host = a->host, .port = (uint16_t)a->port };
+  enum mf_code code = mf_loop_new(&s->loop, err);
+  if (!code)
+    code = mf_model_new(s->loop, &config, &s->model, err);
+  if (!code)
+    code = mf_signals_new(s->loop, on_signal, s, &s->signals, err);
+  if (!code)
+    code = announce(s, a, err);
+  return code ? code : mf_loop_run(s->loop, err);
+}
+
+static int run_model(const struct mf_command *self, int argc, char **argv)
+{
+  struct model_args a = { 0 };
+  struct mf_err err = { 0 };
+  if (parse_args(&a, self, argc, argv, &err)) {
+    mf_say("%s", err.msg);
+    return MF_EXIT_USAGE;
+  }
+  if (a.help) {
+    mf_auto_buf struct mf_buf out;
+    mf_buf_init(&out, 16384);
+    mf_help_command(self, &out);
+    return mf_print_exit(mf_buf_str(&out));
+  }
+
+  mf_auto_free char *text = NULL;
+  size_t n = 0;
+  enum mf_code code = mf_read_file(AT_FDCWD, a.scenario, SCENARIO_BYTES_MAX, &text, &n, &err);
+  struct serving s = { 0 };
+  if (!code)
+    code = serve(&s, &a, (struct mf_str){ text, n }, &err);
+  if (code)
+    mf_say("model: %s", err.msg);
+  mf_signals_free(s.signals);
+  mf_model_free(s.model);
+  mf_loop_free(s.loop);
+  return code ? 1 : 0;
+}
+
+const struct mf_command mf_command_model = {
+  .name = "model",
+  .usage = "SCENARIO [--host ADDRESS] [--port N] [--port-file FILE] [--quiet]",
+  .summary = "serve a scripted model, for tests and demos",
+  .about = "Serves the Responses API from a scenario, a JSON file that says what the model answers: texts, calls of\n"
+           "tools, delays and faults. Nothing is asked of a real model, and every request is the caller's to see at\n"
+           "/_scenario/requests. Ends at SIGINT or SIGTERM. docs/rooms/model.md tells what a scenario may hold.",
+  .examples = "  mayfly model examples/scenario/sales.json\n"
+              "  mayfly model examples/scenario/sales.json --port 8081 --quiet",
+  .opts = model_opts,
+  .words = "@file",
+  .run = run_model,
+};
