@@ -147,6 +147,7 @@ static void write_usage(struct mf_json_writer *w, const struct mf_json_val *usag
   mf_jw_ku64(w, "input_tokens", in);
   mf_jw_key(w, "input_tokens_details");
   mf_jw_obj(w);
+  mf_jw_ku64(w, "cache_write_tokens", usage_number(usage, "cache_write_tokens", 0));
   mf_jw_ku64(w, "cached_tokens", usage_number(usage, "cached_tokens", 0));
   mf_jw_obj_end(w);
   mf_jw_ku64(w, "output_tokens", out);
