@@ -13,6 +13,9 @@
 #define FORKS_IN_FLIGHT_MIN 2u
 /* A job that lasts so long will not notice a fork on another processor. */
 #define LONG_JOB_NS (20 * MF_NS_PER_MS)
+/* Under a steady load a child that is made for the pool, which costs more than one that is waited for, only takes a processor
+ * from the next run: the pool is refilled when no run has started for so long. */
+#define QUIET_NS (5 * MF_NS_PER_MS)
 #define FAILURE_WAIT_NS (100 * MF_NS_PER_MS)
 #define FAILURE_WAIT_MAX_NS (5 * MF_NS_PER_S)
 #define FAILURES_UNDER_ONE_RUN 2u
@@ -178,6 +181,10 @@ static unsigned refill_n(struct mf_lane *lane, unsigned coming, uint64_t now_ns)
     return 0;
   }
   unsigned running = sup->state_n[MF_SLOT_STARTING] + sup->state_n[MF_SLOT_BUSY];
+  if (running == 0 && sup->last_start_ns != 0 && now_ns - MF_MIN(now_ns, sup->last_start_ns) < QUIET_NS) {
+    arm_refill(sup, sup->last_start_ns + QUIET_NS);
+    return 0;
+  }
   if (running == 0)
     return target - have;
   if (running >= sup->cpu_n)
