@@ -138,8 +138,12 @@ static bool is_local_family(PyObject *family)
   return v == AF_UNIX;
 }
 
-static void tell_network(const char *host, Py_ssize_t host_n, PyObject *port)
+static void tell_network(PyObject *host_object, PyObject *port)
 {
+  Py_ssize_t host_n = 0;
+  const char *host = text_of(host_object, &host_n);
+  if (!host)
+    return;
   state.network_told = true;
   Py_ssize_t n = 0;
   long number = -1;
@@ -162,31 +166,21 @@ static void tell_network(const char *host, Py_ssize_t host_n, PyObject *port)
 /* (host, port, …) */
 static void on_lookup(PyObject *args)
 {
-  Py_ssize_t n = 0;
-  const char *host = text_of(arg_at(args, 0), &n);
-  if (host)
-    tell_network(host, n, arg_at(args, 1));
+  tell_network(arg_at(args, 0), arg_at(args, 1));
 }
 
 /* (socket, address): an address of AF_INET and AF_INET6 is a tuple, one of AF_UNIX is not */
 static void on_connect(PyObject *args)
 {
   PyObject *address = arg_at(args, 1);
-  if (!address || !PyTuple_Check(address))
-    return;
-  Py_ssize_t n = 0;
-  const char *host = text_of(arg_at(address, 0), &n);
-  if (host)
-    tell_network(host, n, arg_at(address, 1));
+  if (address && PyTuple_Check(address))
+    tell_network(arg_at(address, 0), arg_at(address, 1));
 }
 
 /* (self, host, port) of http.client.connect */
 static void on_http(PyObject *args)
 {
-  Py_ssize_t n = 0;
-  const char *host = text_of(arg_at(args, 1), &n);
-  if (host)
-    tell_network(host, n, arg_at(args, 2));
+  tell_network(arg_at(args, 1), arg_at(args, 2));
 }
 
 /* (self, family, type, proto): the call that is refused, but it says nothing about where to */

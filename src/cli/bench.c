@@ -1,4 +1,4 @@
-/* `mayfly bench`: our own figures on this machine. The comparison with others is in bench/, which calls this. */
+/* `mayfly bench`: our own figures on this machine. The comparison with others is in bench/. */
 #include <stdio.h>
 #include <sys/utsname.h>
 #include <unistd.h>
