@@ -1,4 +1,5 @@
 /* The table of commands. */
+#include "base/near.h"
 #include "base/path.h"
 #include "cli.h"
 

@@ -39,8 +39,4 @@ void mf_opt_init(struct mf_opt_parser *p, const struct mf_opt *table, int argc, 
 MF_MUST_USE enum mf_code mf_opt_next(struct mf_opt_parser *p, const struct mf_opt **ret_opt, const char **ret_value,
                                      struct mf_err *err);
 
-/* The candidate nearest to `word` by edits (a swap of neighbours is one), or NULL when none is near enough to be meant.
- * `next` yields candidates until NULL. */
-const char *mf_nearest(const char *word, const char *(*next)(void *user), void *user);
-
 #endif

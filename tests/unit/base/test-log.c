@@ -75,11 +75,42 @@ static void always_one_line(void **state)
   assert_non_null(strstr(text, " info a?b?[1m\n"));
   text = capture(log_long);
   assert_int_equal(count_lines(text), 1);
-  assert_int_equal(strlen(text), 1023);
+  assert_int_equal(strlen(text), strlen("2026-01-02T03:04:05.678Z info \n") + 999);
+}
+
+static void log_about_requests(void)
+{
+  mf_log_request(MF_LOG_WARN, "req_1", "a \"b\" \\ \x01 \xc3\xa9");
+  mf_log_request(MF_LOG_INFO, NULL, "cut \xc3");
+  mf_log_request(MF_LOG_INFO, "x\"}\n{", "forged");
+}
+
+static void as_json(void **state)
+{
+  const char *time = "{\"time\":\"2026-01-02T03:04:05.678Z";
+  mf_log_set_format(MF_LOG_JSON);
+  char *text = capture(log_about_requests);
+  mf_log_set_format(MF_LOG_TEXT);
+
+  char *second = strchr(text, '\n') + 1, *third = strchr(second, '\n') + 1;
+  assert_int_equal(count_lines(text), 3);
+  second[-1] = third[-1] = 0;
+  assert_string_equal(text + strlen(time),
+                      "\",\"level\":\"warn\",\"message\":\"a \\\"b\\\" \\\\ ? \xc3\xa9\",\"request_id\":\"req_1\"}");
+  assert_string_equal(second + strlen(time), "\",\"level\":\"info\",\"message\":\"cut ?\"}");
+  assert_string_equal(third + strlen(time),
+                      "\",\"level\":\"info\",\"message\":\"forged\",\"request_id\":\"x\\\"}?{\"}\n");
+}
+
+static void request_in_text(void **state)
+{
+  char *text = capture(log_about_requests);
+  assert_non_null(strstr(text, " warn request=req_1 a \"b\""));
 }
 
 int main(void)
 {
-  const struct CMUnitTest tests[] = { cmocka_unit_test(levels), cmocka_unit_test(always_one_line) };
+  const struct CMUnitTest tests[] = { cmocka_unit_test(levels), cmocka_unit_test(always_one_line),
+                                      cmocka_unit_test(as_json), cmocka_unit_test(request_in_text) };
   return cmocka_run_group_tests_name("base/log", tests, NULL, NULL);
 }
