@@ -156,6 +156,11 @@ void mf_jw_key(struct mf_json_writer *w, const char *key)
   put_key(w, mf_str_of(key));
 }
 
+void mf_jw_key_str(struct mf_json_writer *w, struct mf_str key)
+{
+  put_key(w, key);
+}
+
 void mf_jw_str(struct mf_json_writer *w, struct mf_str s)
 {
   begin_value(w);

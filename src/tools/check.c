@@ -19,54 +19,9 @@ bool tool_config_fail(struct mf_api_error *e, const char *fmt, ...)
   return mf_api_fail(e, 400, REQUEST_ERROR, REQUEST_ERROR, NULL, "tool error: invalid tool config: %s", text);
 }
 
-bool tool_json_fail(struct mf_api_error *e, const char *at, const char *fmt, ...)
-{
-  char text[480];
-  va_list ap;
-  va_start(ap, fmt);
-  vsnprintf(text, sizeof(text), fmt, ap);
-  va_end(ap);
-  return mf_api_fail(e, 400, REQUEST_ERROR, REQUEST_ERROR, NULL, "json error: %s at %s", text, at);
-}
-
-void tool_value_words(const struct mf_json_val *v, char *ret, size_t n)
-{
-  switch (mf_json_type_of(v)) {
-  case MF_JSON_NULL:
-    snprintf(ret, n, "null");
-    return;
-  case MF_JSON_BOOL:
-    snprintf(ret, n, "boolean `%s`", mf_json_bool(v) ? "true" : "false");
-    return;
-  case MF_JSON_NUM: {
-    struct mf_str s = mf_json_num_text(v);
-    snprintf(ret, n, "number `%.*s`", (int)MF_MIN(s.len, (size_t)40), s.ptr);
-    return;
-  }
-  case MF_JSON_STR: {
-    struct mf_str s = mf_json_str(v);
-    snprintf(ret, n, "string \"%.*s\"", (int)mf_utf8_prefix(s, 60), s.ptr);
-    return;
-  }
-  case MF_JSON_ARR:
-    snprintf(ret, n, "sequence");
-    return;
-  case MF_JSON_OBJ:
-    snprintf(ret, n, "map");
-    return;
-  }
-}
-
-static bool fail_type(const struct mf_json_val *v, const char *what, const char *at, struct mf_api_error *e)
-{
-  char words[120];
-  tool_value_words(v, words, sizeof(words));
-  return tool_json_fail(e, at, "invalid type: %s, expected %s", words, what);
-}
-
 bool check_object(const struct mf_json_val *v, const char *what, const char *at, struct mf_api_error *e)
 {
-  return mf_json_type_of(v) == MF_JSON_OBJ || fail_type(v, what, at, e);
+  return mf_json_type_of(v) == MF_JSON_OBJ || mf_api_fail_type(e, v, what, at);
 }
 
 bool check_name(const struct mf_json_val *decl, const struct tool_place *at, struct mf_str *ret, struct mf_api_error *e)
@@ -75,15 +30,15 @@ bool check_name(const struct mf_json_val *decl, const struct tool_place *at, str
   char where[80];
   snprintf(where, sizeof(where), "%s.name", at->text);
   if (!v)
-    return tool_json_fail(e, at->text, "missing field `name`");
+    return mf_api_fail_json(e, at->text, "missing field `name`");
   if (mf_json_type_of(v) != MF_JSON_STR)
-    return fail_type(v, "a string", where, e);
+    return mf_api_fail_type(e, v, "a string", where);
   *ret = mf_json_str(v);
   if (ret->len == 0)
-    return tool_json_fail(e, where, "tool name must not be empty");
+    return mf_api_fail_json(e, where, "tool name must not be empty");
   /* Names are kept as C strings. */
   if (memchr(ret->ptr, 0, ret->len))
-    return tool_json_fail(e, where, "tool name must not contain NUL");
+    return mf_api_fail_json(e, where, "tool name must not contain NUL");
   return true;
 }
 
@@ -95,7 +50,7 @@ bool check_optional(const struct mf_json_val *decl, const char *key, enum mf_jso
     return true;
   char where[100];
   snprintf(where, sizeof(where), "%s.%s", at->text, key);
-  return fail_type(v, what, where, e);
+  return mf_api_fail_type(e, v, what, where);
 }
 
 bool check_function(const struct mf_json_val *decl, const struct tool_place *at, struct fn_spec *ret,

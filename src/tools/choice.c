@@ -49,7 +49,7 @@ static const struct tool_fn *custom_of(const struct mf_toolset *t, const struct 
 
 static bool fail_form(struct mf_api_error *e)
 {
-  return tool_json_fail(e, "tool_choice", "expected tool_choice string, named tool object, or allowed_tools object");
+  return mf_api_fail_json(e, "tool_choice", "expected tool_choice string, named tool object, or allowed_tools object");
 }
 
 static bool check_allowed(const struct mf_toolset *t, const struct mf_json_val *choice, struct mf_api_error *e)
@@ -93,9 +93,9 @@ bool mf_toolset_check_choice(const struct mf_toolset *t, const struct mf_json_va
     break;
   }
   if (mf_json_type_of(choice) == MF_JSON_STR)
-    return tool_json_fail(e, "tool_choice",
-                          "unknown variant `%.*s`, expected one of `auto`, `none`, `required`, `function`, `custom`",
-                          TOOL_SHOWN(mf_json_str(choice)));
+    return mf_api_fail_json(e, "tool_choice",
+                            "unknown variant `%.*s`, expected one of `auto`, `none`, `required`, `function`, `custom`",
+                            TOOL_SHOWN(mf_json_str(choice)));
   return fail_form(e);
 }
 

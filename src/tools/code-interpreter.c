@@ -17,7 +17,7 @@ static bool only_member(const struct mf_json_val *obj, const char *first, const 
   struct mf_json_iter it = mf_json_iter(obj);
   while (mf_json_next(&it))
     if (!mf_str_is(it.key, only) && !(first && mf_str_is(it.key, first)))
-      return tool_json_fail(e, at, "unknown field `%.*s`, expected `%s`", TOOL_SHOWN(it.key), only);
+      return mf_api_fail_json(e, at, "unknown field `%.*s`, expected `%s`", TOOL_SHOWN(it.key), only);
   return true;
 }
 
@@ -27,22 +27,22 @@ static bool check_container(const struct mf_json_val *decl, const struct tool_pl
   snprintf(at, sizeof(at), "%s.container", place->text);
   const struct mf_json_val *container = mf_json_get(decl, "container");
   if (!container)
-    return tool_json_fail(e, place->text, "missing field `container`");
+    return mf_api_fail_json(e, place->text, "missing field `container`");
   if (mf_json_type_of(container) != MF_JSON_OBJ) {
-    tool_value_words(container, words, sizeof(words));
-    return tool_json_fail(e, at, "invalid type: %s, expected a container object", words);
+    mf_api_value_words(container, words, sizeof(words));
+    return mf_api_fail_json(e, at, "invalid type: %s, expected a container object", words);
   }
   const struct mf_json_val *type = mf_json_get(container, "type");
   if (!only_member(container, NULL, "type", at, e))
     return false;
   if (!type)
-    return tool_json_fail(e, at, "missing field `type`");
+    return mf_api_fail_json(e, at, "missing field `type`");
   if (mf_json_type_of(type) == MF_JSON_STR && mf_str_is(mf_json_str(type), "auto"))
     return true;
   if (mf_json_type_of(type) == MF_JSON_STR)
-    return tool_json_fail(e, at, "unknown variant `%.*s`, expected `auto`", TOOL_SHOWN(mf_json_str(type)));
-  tool_value_words(type, words, sizeof(words));
-  return tool_json_fail(e, at, "invalid type: %s, expected `auto`", words);
+    return mf_api_fail_json(e, at, "unknown variant `%.*s`, expected `auto`", TOOL_SHOWN(mf_json_str(type)));
+  mf_api_value_words(type, words, sizeof(words));
+  return mf_api_fail_json(e, at, "invalid type: %s, expected `auto`", words);
 }
 
 static bool declare(struct mf_toolset *t, const struct mf_json_val *decl, const struct tool_place *at,

@@ -48,3 +48,48 @@ bool mf_api_fail(struct mf_api_error *e, int status, const char *type, const cha
   va_end(ap);
   return false;
 }
+
+bool mf_api_fail_json(struct mf_api_error *e, const char *at, const char *fmt, ...)
+{
+  char text[480];
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(text, sizeof(text), fmt, ap);
+  va_end(ap);
+  return mf_api_fail(e, 400, "invalid_request_error", "invalid_request_error", NULL, "json error: %s at %s", text, at);
+}
+
+void mf_api_value_words(const struct mf_json_val *v, char *ret, size_t n)
+{
+  switch (mf_json_type_of(v)) {
+  case MF_JSON_NULL:
+    snprintf(ret, n, "null");
+    return;
+  case MF_JSON_BOOL:
+    snprintf(ret, n, "boolean `%s`", mf_json_bool(v) ? "true" : "false");
+    return;
+  case MF_JSON_NUM: {
+    struct mf_str s = mf_json_num_text(v);
+    snprintf(ret, n, "number `%.*s`", (int)MF_MIN(s.len, (size_t)40), s.ptr);
+    return;
+  }
+  case MF_JSON_STR: {
+    struct mf_str s = mf_json_str(v);
+    snprintf(ret, n, "string \"%.*s\"", (int)mf_utf8_prefix(s, 60), s.ptr);
+    return;
+  }
+  case MF_JSON_ARR:
+    snprintf(ret, n, "sequence");
+    return;
+  case MF_JSON_OBJ:
+    snprintf(ret, n, "map");
+    return;
+  }
+}
+
+bool mf_api_fail_type(struct mf_api_error *e, const struct mf_json_val *v, const char *what, const char *at)
+{
+  char words[120];
+  mf_api_value_words(v, words, sizeof(words));
+  return mf_api_fail_json(e, at, "invalid type: %s, expected %s", words, what);
+}

@@ -101,10 +101,6 @@ const struct tool_fn *toolset_find_public(const struct mf_toolset *t, const stru
 /* check.c: what declarations have in common. False: *e is filled. */
 bool tool_config_fail(struct mf_api_error *e, const char *fmt, ...)
     MF_PRINTF(2, 3); /* "tool error: invalid tool config: …" */
-bool tool_json_fail(struct mf_api_error *e, const char *at, const char *fmt, ...)
-    MF_PRINTF(3, 4); /* "json error: … at …" */
-/* The value's type as the message of a wrong one says it: "string \"x\"". */
-void tool_value_words(const struct mf_json_val *v, char *ret, size_t n);
 bool check_object(const struct mf_json_val *v, const char *what, const char *at, struct mf_api_error *e);
 bool check_name(const struct mf_json_val *decl, const struct tool_place *at, struct mf_str *ret,
                 struct mf_api_error *e);

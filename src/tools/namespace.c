@@ -47,8 +47,8 @@ static bool declare(struct mf_toolset *t, const struct mf_json_val *decl, const 
   if (!check_name(decl, at, &ns, e) || !check_optional(decl, "description", MF_JSON_STR, "a string", at, e))
     return false;
   if (mf_json_type_of(tools) != MF_JSON_ARR)
-    return tool_json_fail(e, at->text,
-                          tools ? "invalid type for `tools`, expected a sequence" : "missing field `tools`");
+    return mf_api_fail_json(e, at->text,
+                            tools ? "invalid type for `tools`, expected a sequence" : "missing field `tools`");
   struct mf_json_iter it = mf_json_iter(tools);
   for (size_t i = 0; mf_json_next(&it); i++) {
     struct tool_place member;

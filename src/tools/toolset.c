@@ -164,11 +164,11 @@ static bool declare(struct mf_toolset *t, const struct mf_json_val *decl, size_t
     return false;
   const struct mf_json_val *type = mf_json_get(decl, "type");
   if (!type)
-    return tool_json_fail(e, at.text, "missing field `type`");
+    return mf_api_fail_json(e, at.text, "missing field `type`");
   if (mf_json_type_of(type) != MF_JSON_STR) {
     char words[120];
-    tool_value_words(type, words, sizeof(words));
-    return tool_json_fail(e, at.text, "invalid type: %s, expected a tool type", words);
+    mf_api_value_words(type, words, sizeof(words));
+    return mf_api_fail_json(e, at.text, "invalid type: %s, expected a tool type", words);
   }
   const struct mf_tool_kind *kind = tool_kind_find(mf_json_str(type));
   if (kind != &tool_function)
@@ -184,8 +184,8 @@ static bool declare_all(struct mf_toolset *t, const struct mf_json_val *tools, s
     return true;
   if (mf_json_type_of(tools) != MF_JSON_ARR) {
     char words[120];
-    tool_value_words(tools, words, sizeof(words));
-    return tool_json_fail(e, "tools", "invalid type: %s, expected a sequence", words);
+    mf_api_value_words(tools, words, sizeof(words));
+    return mf_api_fail_json(e, "tools", "invalid type: %s, expected a sequence", words);
   }
   struct mf_json_iter it = mf_json_iter(tools);
   for (size_t i = 0; mf_json_next(&it); i++)

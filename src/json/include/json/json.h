@@ -74,8 +74,9 @@ void mf_jw_obj_end(struct mf_json_writer *w);
 void mf_jw_arr(struct mf_json_writer *w);
 void mf_jw_arr_end(struct mf_json_writer *w);
 void mf_jw_key(struct mf_json_writer *w, const char *key);
-void mf_jw_str(struct mf_json_writer *w, struct mf_str s); /* invalid UTF-8 becomes U+FFFD */
-void mf_jw_strz(struct mf_json_writer *w, const char *z);  /* NULL writes null */
+void mf_jw_key_str(struct mf_json_writer *w, struct mf_str key); /* a parsed object's; may hold NUL */
+void mf_jw_str(struct mf_json_writer *w, struct mf_str s);       /* invalid UTF-8 becomes U+FFFD */
+void mf_jw_strz(struct mf_json_writer *w, const char *z);        /* NULL writes null */
 void mf_jw_u64(struct mf_json_writer *w, uint64_t v);
 void mf_jw_i64(struct mf_json_writer *w, int64_t v);
 void mf_jw_f64(struct mf_json_writer *w, double v); /* shortest text that reads back the same; NaN/inf are null */

@@ -26,6 +26,12 @@ void mf_api_error_write(const struct mf_api_error *e, struct mf_json_writer *w);
 /* Fills e; returns false, so that failing is one line. param NULL: none. The message is cut on a character boundary. */
 bool mf_api_fail(struct mf_api_error *e, int status, const char *type, const char *code, const char *param,
                  const char *fmt, ...) MF_PRINTF(6, 7);
+/* 400, "json error: … at AT". */
+bool mf_api_fail_json(struct mf_api_error *e, const char *at, const char *fmt, ...) MF_PRINTF(3, 4);
+/* The same: "invalid type: number `5`, expected WHAT". */
+bool mf_api_fail_type(struct mf_api_error *e, const struct mf_json_val *v, const char *what, const char *at);
+/* A value's type as such a message says it: "string \"x\"". */
+void mf_api_value_words(const struct mf_json_val *v, char *ret, size_t n);
 
 /* What the kinds may use: built once, borrowed by every toolset. */
 struct mf_tools_env {
