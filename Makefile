@@ -39,6 +39,7 @@ demo: runtime build
 
 test:
 	@scripts/setup --tests
+	@scripts/setup-sdk --out $(BUILD)/sdk --quiet
 	@scripts/setup-runtime --out $(BUILD)/runtime --quiet
 	@$(MAKE) --no-print-directory build
 	@scripts/test
@@ -56,6 +57,7 @@ fuzz:
 
 soak:
 	@scripts/setup --tests
+	@scripts/setup-sdk --out $(BUILD)/sdk --quiet
 	@scripts/setup-runtime --out $(BUILD)/runtime --quiet
 	@$(MAKE) --no-print-directory build
 	@scripts/soak
