@@ -50,10 +50,11 @@ struct collector {
   size_t path_len;
   char *chunk;
   uint64_t deadline_ns;
-  uint64_t bytes; /* of all artifacts so far */
+  const atomic_bool *stop; /* NULL: nobody will */
+  uint64_t bytes;          /* of all artifacts so far */
   unsigned visited;
   uint64_t rejected; /* listed or not */
-  bool entries_spent, time_spent;
+  bool entries_spent, time_spent, stopped;
 };
 
 /* ---- the list of what was refused ---- */
@@ -119,7 +120,9 @@ static void finish_rejected(struct collector *c)
     drop_last_rejected(r);
   if (c->entries_spent)
     reject(c, "more than %u entries: the rest was not looked at", ENTRIES_MAX);
-  if (c->time_spent)
+  if (c->stopped)
+    reject(c, "collecting was stopped: the rest was not looked at");
+  else if (c->time_spent)
     reject(c, "collecting took more than %u seconds: the rest was not looked at", TIME_MAX_S);
   qsort(r->rejected, r->rejected_n, sizeof(*r->rejected), compare_rejected);
   if (c->rejected > r->rejected_n) {
@@ -268,6 +271,8 @@ static int compare_names(const void *a, const void *b)
 
 static bool is_out_of_time(struct collector *c)
 {
+  if (c->stop && atomic_load(c->stop))
+    c->stopped = c->time_spent = true;
   if (!c->time_spent && mf_now_ns() >= c->deadline_ns)
     c->time_spent = true;
   return c->time_spent;
@@ -277,6 +282,7 @@ static bool is_out_of_time(struct collector *c)
 static int read_names(struct collector *c, struct folder *f)
 {
   size_t room = 0;
+  errno = 0;
   while (!is_out_of_time(c)) {
     errno = 0;
     const struct dirent *e = readdir(f->dir);
@@ -415,13 +421,14 @@ static void sort_inputs(struct collector *c, const struct mf_sandbox_file *input
 }
 
 enum mf_code mf_artifacts_collect(int dirfd_, const struct mf_sandbox_limits *limits,
-                                  const struct mf_sandbox_file *inputs, unsigned input_n, struct mf_sandbox_result *r,
-                                  struct mf_err *err)
+                                  const struct mf_sandbox_file *inputs, unsigned input_n, const atomic_bool *stop,
+                                  struct mf_sandbox_result *r, struct mf_err *err)
 {
   assert(r->artifacts == NULL && r->rejected == NULL);
   struct collector *c = mf_xcalloc(1, sizeof(*c));
   c->limits = limits;
   c->result = r;
+  c->stop = stop;
   c->deadline_ns = mf_now_ns() + TIME_MAX_S * MF_NS_PER_S;
   c->chunk = mf_xmalloc(CONTENT_CHUNK_N);
   sort_inputs(c, inputs, input_n);

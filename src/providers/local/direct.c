@@ -14,7 +14,6 @@
 #include "base/fd.h"
 #include "base/pidref.h"
 #include "base/time.h"
-#include "tempdir.h"
 #include "base/banned.h"
 
 #define WORD_FD 3
@@ -62,7 +61,7 @@ static const char wrapper[] =
     "    sys.excepthook = hook\n"
     "    with open(path, 'rb') as f:\n"
     "        source = f.read()\n"
-      "    linecache.cache[name] = (len(source), None, source.decode().splitlines(True), name)\n"
+    "    linecache.cache[name] = (len(source), None, source.decode().splitlines(True), name)\n"
     "    exec(compile(source, name, 'exec'), main.__dict__)\n"
     "_run()\n";
 
@@ -416,6 +415,12 @@ void mf_direct_kill(struct mf_direct *d, enum mf_kill_cause cause)
   if (d->killed == MF_KILL_NONE)
     d->killed = cause;
   kill_group(d);
+}
+
+void mf_direct_take_dir(struct mf_direct *d, struct mf_tempdir *ret)
+{
+  *ret = d->dir;
+  d->dir = MF_TEMPDIR_NULL;
 }
 
 struct mf_direct *mf_direct_free(struct mf_direct *d)

@@ -8,6 +8,7 @@
 #include "job.h"
 #include "local/local.h"
 #include "sandbox/frames.h"
+#include "tempdir.h"
 
 struct mf_direct;
 
@@ -33,6 +34,8 @@ MF_MUST_USE enum mf_code mf_direct_start(struct mf_loop *loop, const struct mf_d
                                          struct mf_direct **ret, struct mf_err *err);
 /* Ends the process group; the events follow. The first cause stays. */
 void mf_direct_kill(struct mf_direct *d, enum mf_kill_cause cause);
+/* Gives the directory away, once the process has ended: removing it may take seconds, which is not for the loop. */
+void mf_direct_take_dir(struct mf_direct *d, struct mf_tempdir *ret);
 /* Kills what is left, removes the directory. NULL is fine; returns NULL. No events any more. */
 struct mf_direct *mf_direct_free(struct mf_direct *d);
 

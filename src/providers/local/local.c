@@ -28,11 +28,9 @@ enum mf_code mf_local_new(struct mf_loop *loop, const struct mf_local_config *co
   enum mf_code code = mf_local_find_runtime(config->runtime_dir, &runtime_dir, err);
   if (code == MF_OK)
     code = mf_local_read_runtime(runtime_dir, &runtime, err);
+  if (code == MF_OK)
+    code = mf_local_find_zygote(config->zygote_dir, &zygote_dir, err);
   if (code != MF_OK)
-    return code;
-  /* Without a zygote there is no sandbox, but "prefer" does without one. */
-  code = mf_local_find_zygote(config->zygote_dir, &zygote_dir, err);
-  if (code != MF_OK && config->isolation == MF_ISOLATION_REQUIRE)
     return code;
   struct mf_local_config found = *config;
   found.runtime_dir = runtime_dir;

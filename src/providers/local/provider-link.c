@@ -4,6 +4,7 @@
  * lengths and texts are checked again here. */
 #include "provider.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -61,7 +62,7 @@ static bool is_first(const struct local *l)
 void link_open(struct local *l)
 {
   struct mf_err err = { 0 };
-  l->has_told_fatal = false;
+  l->has_told_fatal = l->lacks_layer = false;
   l->sup = MF_PIDREF_NULL;
   enum mf_code code = l->seam.spawn(l->seam.user, &l->config, &l->sup, &l->sock, &err);
   if (code == MF_OK)
@@ -108,7 +109,7 @@ void link_down(struct local *l, const char *why)
       r->deadline_ns = l->gap_until_ns;
     else if (r->state == RUN_LINGER)
       run_release(r);
-    else
+    else if (r->state != RUN_COLLECTING) /* that one ended before, and needs no supervisor any more */
       run_end(r, MF_RUN_FAILED, MF_REASON_WORKER_CRASH, MF_DIAG_SUPERVISOR_ENDED);
   }
   local_kick(l);
@@ -193,6 +194,11 @@ static bool on_fatal(struct local *l, const void *p, size_t n)
   struct mf_zyg_fatal f;
   if (!take_frame(p, n, &f, sizeof(f)))
     return false;
+  char step[sizeof(f.step) + 1] = "";
+  memcpy(step, f.step, sizeof(f.step));
+  /* What only ran short now would be made the next time. */
+  bool is_short = f.error == ENOMEM || f.error == EAGAIN || f.error == EMFILE || f.error == ENFILE;
+  l->lacks_layer = !is_short && mf_local_is_layer_step(step);
   word_fatal(&f, &l->down);
   l->has_told_fatal = true; /* the end of file is next */
   return true;

@@ -78,6 +78,7 @@ static void drop_parts(struct local_run *r)
 
 void run_free(struct local_run *r)
 {
+  assert(!r->collect); /* its thread would go on in what is freed here */
   unlink_run(r->local, r);
   r->direct = mf_direct_free(r->direct);
   drop_parts(r);
@@ -209,7 +210,9 @@ void run_end(struct local_run *r, enum mf_run_status status, enum mf_run_reason 
 void run_settle(struct local_run *r)
 {
   bool is_free = !r->direct && r->local->sock < 0;
-  if (r->state == RUN_DRAINING)
+  if (r->state == RUN_COLLECTING)
+    mf_collect_stop(r->collect); /* its end is an event of its own */
+  else if (r->state == RUN_DRAINING)
     complete_as_told(r, DIAG_FILES_LATE, is_free);
   else if (r->state != RUN_LINGER)
     run_end(r, MF_RUN_CANCELLED, MF_REASON_CANCELLED, "");
@@ -253,7 +256,7 @@ void run_on_output(struct local_run *r, bool is_stderr, struct mf_str raw, bool 
 
 void run_on_hint(struct local_run *r, struct mf_str text)
 {
-  if (r->result)
+  if (r->state == RUN_SENT || r->state == RUN_DRAINING)
     mf_sandbox_result_deny(r->result, text);
 }
 
@@ -276,17 +279,41 @@ void run_on_finished(struct local_run *r, const struct mf_sup_finished *f, int d
   local_arm(r->local, r->deadline_ns);
 }
 
-static const char *collect(struct local_run *r)
+static const char *collect_note(enum mf_code code)
 {
-  struct mf_job job = { 0 };
-  struct mf_err err = { 0 };
-  enum mf_code code = MF_OK;
-  if (r->file_n > 0)
-    code = mf_job_map(r->job_fd, &job, &err);
-  if (code == MF_OK)
-    code = mf_artifacts_collect(r->dir_fd, &r->limits, job.files, job.file_n, r->result, &err);
-  mf_job_done(&job);
   return code == MF_OK ? "" : DIAG_FILES_FAILED; /* the error may name a file of the guest's */
+}
+
+static void on_collected(void *user, enum mf_code code)
+{
+  struct local_run *r = user;
+  struct local *l = r->local;
+  r->collect = NULL;
+  complete_as_told(r, collect_note(code), true);
+  if (l->link == LINK_CLOSING)
+    local_kick(l);
+}
+
+/* Many files take a while, and the loop has other runs to serve: a thread collects them. A few are collected at once,
+ * which is sooner than a thread begins. Of a direct run its whole directory is to be removed besides. */
+static void collect(struct local_run *r)
+{
+  struct mf_collect_spec spec = {
+    .dir_fd = r->dir_fd,
+    .job_fd = r->file_n > 0 ? r->job_fd : -1,
+    .limits = &r->limits,
+    .result = r->result,
+    .remove = MF_TEMPDIR_NULL,
+  };
+  if (r->direct || !mf_collect_is_small(r->dir_fd)) {
+    if (r->direct)
+      mf_direct_take_dir(r->direct, &spec.remove);
+    r->state = RUN_COLLECTING;
+    r->deadline_ns = 0;
+    if (mf_collect_start(r->local->loop, &spec, on_collected, r, &r->collect, NULL) == MF_OK)
+      return;
+  }
+  complete_as_told(r, collect_note(mf_collect_now(&spec)), true);
 }
 
 void run_on_reaped(struct local_run *r)
@@ -301,7 +328,9 @@ void run_on_reaped(struct local_run *r)
     return;
   }
   case RUN_DRAINING:
-    complete_as_told(r, collect(r), true);
+    collect(r);
+    return;
+  case RUN_COLLECTING: /* it was said before */
     return;
   case RUN_LINGER:
     run_release(r);
@@ -379,6 +408,7 @@ void run_stop(struct local_run *r, enum mf_kill_cause cause)
     link_flush(l);
     return;
   case RUN_DRAINING: /* it has ended: the result stays what it is */
+  case RUN_COLLECTING:
   case RUN_LINGER:
     return;
   }

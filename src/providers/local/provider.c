@@ -69,7 +69,8 @@ void local_sweep(struct local *l)
 
 void local_fail_first(struct local *l)
 {
-  if (l->isolation == MF_ISOLATION_PREFER) {
+  /* Only where no sandbox can be made: a machine that was too slow once must not run everything without one. */
+  if (l->isolation == MF_ISOLATION_PREFER && l->lacks_layer) {
     l->link = LINK_DIRECT;
     l->ready_code = MF_OK;
     mf_log(MF_LOG_WARN, "programs run WITHOUT ISOLATION (isolation = \"prefer\"): %s", l->down.msg);
@@ -234,6 +235,9 @@ static bool is_waiting(struct local *l)
 {
   if (l->sup.fd < 0 && !l->first)
     return false;
+  for (const struct local_run *r = l->first; r; r = r->next)
+    if (r->collect)
+      return true; /* its thread was told to stop; its end is an event */
   uint64_t now_ns = mf_now_ns();
   if (now_ns < l->link_deadline_ns) {
     local_arm(l, l->link_deadline_ns);
@@ -351,7 +355,7 @@ static enum mf_code fill_supervisor_config(struct local *l, const struct mf_loca
     .default_pids = limits.pids,
   };
   enum mf_code code = copy_path(to->rootfs, l->rootfs, "runtime", err);
-  if (code == MF_OK && zygote_dir)
+  if (code == MF_OK)
     code = copy_path(to->zygote_dir, zygote_dir, "zygote", err);
   if (code == MF_OK)
     code = copy_path(to->python_path, l->runtime.python_path, "python", err);
@@ -388,12 +392,7 @@ enum mf_code mf_local_new_with(struct mf_loop *loop, const struct mf_local_confi
     free_local(l);
     return code;
   }
-  if (zygote_dir) {
-    link_open(l);
-  } else {
-    (void)mf_fail(&l->down, MF_E_UNAVAILABLE, 0, "the zygote module is missing; build it with 'make build'");
-    local_fail_first(l);
-  }
+  link_open(l);
   *ret = &l->base;
   return MF_OK;
 }

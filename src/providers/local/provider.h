@@ -3,6 +3,7 @@
  *   provider.c       birth, the vtable, the one timer that does what is due, closing
  *   provider-link.c  the supervisor: spawn, frames in and out, its death and its successor
  *   provider-run.c   one run, from its spec to its result
+ *   collect.c        its files, on a thread where there are many
  *
  * Everything belongs to the loop's thread. Runs are freed only by a callback of the loop, never inside a call from
  * above (start, cancel, close), so that those are safe inside every event. */
@@ -10,6 +11,7 @@
 #define MF_LOCAL_PROVIDER_H
 
 #include "base/pidref.h"
+#include "collect.h"
 #include "direct.h"
 #include "job.h"
 #include "local/local.h"
@@ -56,15 +58,16 @@ enum link_state {
   LINK_UP,
   LINK_GAP,    /* it died; the next one is spawned at link_deadline_ns */
   LINK_FAILED, /* the first one could not start: nothing will ever run */
-  LINK_DIRECT, /* the same, but isolation "prefer" */
+  LINK_DIRECT, /* it lacks a layer, and isolation is "prefer" */
   LINK_CLOSING,
 };
 
 enum run_state {
-  RUN_QUEUED,   /* waits for the link */
-  RUN_SENT,     /* START is out */
-  RUN_DRAINING, /* FINISHED is here; files wait for REAPED */
-  RUN_LINGER,   /* `finished` was called; the place waits for REAPED */
+  RUN_QUEUED,     /* waits for the link */
+  RUN_SENT,       /* START is out */
+  RUN_DRAINING,   /* FINISHED is here; files wait for REAPED */
+  RUN_COLLECTING, /* REAPED is here; a thread collects the files, and nobody else touches what it was given */
+  RUN_LINGER,     /* `finished` was called; the place waits for REAPED */
 };
 
 struct local;
@@ -85,7 +88,8 @@ struct local_run {
   struct mf_sandbox_result *result; /* NULL once it was given away */
   bool cancel_asked, cancel_sent, is_over_output;
   struct mf_sup_finished finished; /* in DRAINING */
-  int dir_fd;                      /* in DRAINING: the work directory */
+  int dir_fd;                      /* in DRAINING and COLLECTING: the work directory */
+  struct mf_collect *collect;      /* in COLLECTING */
   uint64_t deadline_ns;            /* of the present state; 0: none */
   uint64_t started_ns;             /* 0: not yet */
   struct mf_direct *direct;        /* isolation "none" */
@@ -127,6 +131,7 @@ struct local {
   unsigned bad_frame_n;
   bool is_broken;      /* a send failed: the link goes down at the next tick */
   bool has_told_fatal; /* the supervisor said itself why it ends: `down` is its word */
+  bool lacks_layer;    /* and that is a layer which this machine cannot make */
   struct mf_sup_ready told;
   struct mf_local_info info;
 
@@ -180,7 +185,7 @@ void run_on_started(struct local_run *r, bool from_pool);
 void run_on_output(struct local_run *r, bool is_stderr, struct mf_str raw, bool is_dropped);
 void run_on_hint(struct local_run *r, struct mf_str text);
 void run_on_finished(struct local_run *r, const struct mf_sup_finished *f, int dir_fd); /* dir_fd consumed */
-void run_on_reaped(struct local_run *r);                                                /* r is gone after it */
+void run_on_reaped(struct local_run *r);                                                /* r may be gone after it */
 /* Ends a run for a reason of ours, at once: `finished` is called. */
 void run_end(struct local_run *r, enum mf_run_status status, enum mf_run_reason reason, const char *diagnostic);
 /* For closing: gives the result, with what is known, if it was not given; frees the place if nothing of it lives. */

@@ -316,6 +316,12 @@ void mf_machine_remedy(const struct mf_machine *m, const char *step, int sys, ch
   }
 }
 
+bool mf_local_is_layer_step(const char *step)
+{
+  const struct step_row *row = find_step(step);
+  return row && row->family != FAMILY_RUNTIME && row->family != FAMILY_PAGES;
+}
+
 void mf_local_remedy(const char *step, int sys, char *ret, size_t n)
 {
   struct mf_machine m;

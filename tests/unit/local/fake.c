@@ -45,7 +45,7 @@ static void stop_slice(void *user)
 void fake_init(struct fake *f)
 {
   struct mf_err err;
-  *f = (struct fake){ .sock = -1, .zygote_dir = "/zygote" };
+  *f = (struct fake){ .sock = -1 };
   assert_ok(mf_loop_new(&f->loop, &err), &err);
   assert_ok(mf_timer_new(f->loop, stop_slice, f, &f->slice, &err), &err);
   f->runtime = (struct mf_runtime_info){ .id = "python-test",
@@ -75,9 +75,8 @@ static void on_ready(void *user, enum mf_code code, const struct mf_err *err)
 void fake_open(struct fake *f)
 {
   struct mf_err err;
-  assert_ok(
-      mf_local_new_with(f->loop, &f->config, f->zygote_dir, &f->runtime, &f->seam, on_ready, f, &f->provider, &err),
-      &err);
+  assert_ok(mf_local_new_with(f->loop, &f->config, "/zygote", &f->runtime, &f->seam, on_ready, f, &f->provider, &err),
+            &err);
   assert_int_equal(f->ready_n, 0); /* never from inside */
 }
 
@@ -310,6 +309,14 @@ void fake_send_reaped(struct fake *f, uint64_t id)
 {
   const struct mf_sup_reaped frame = { .type = MF_SUP_REAPED, .id = id };
   fake_send(f, &frame, sizeof(frame), -1);
+}
+
+void fake_send_fatal(struct fake *f, const char *step, int error)
+{
+  struct mf_zyg_fatal fatal = { .type = MF_SUP_FATAL, .error = error, .text = "while testing\n" };
+  memcpy(fatal.step, step, strlen(step));
+  fake_send(f, &fatal, sizeof(fatal), -1);
+  fake_die(f);
 }
 
 void fake_die(struct fake *f)

@@ -25,7 +25,6 @@ struct fake {
   struct mf_runtime_info runtime;
   struct mf_local_config config;
   struct mf_local_seam seam;
-  const char *zygote_dir;
 
   int sock; /* the supervisor's end; -1 when it is "dead" */
   unsigned spawn_n, sweep_n, sweep_busy_n;
@@ -75,6 +74,8 @@ void fake_send_output(struct fake *f, uint64_t id, bool is_stderr, const char *t
 struct mf_sup_finished fake_finished(uint64_t id);
 void fake_send_finished(struct fake *f, const struct mf_sup_finished *frame, int dir_fd);
 void fake_send_reaped(struct fake *f, uint64_t id);
+/* The supervisor could not make a sandbox, and ends. */
+void fake_send_fatal(struct fake *f, const char *step, int error);
 void fake_die(struct fake *f); /* end of file */
 
 unsigned fake_open_fds(void); /* descriptors of this process */

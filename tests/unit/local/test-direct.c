@@ -31,9 +31,9 @@ static void open_direct(struct fake *f)
   }
   fake_init(f);
   f->config.isolation = MF_ISOLATION_PREFER;
-  f->refuses_spawn = true;
   snprintf(f->runtime.host_python, sizeof(f->runtime.host_python), PYTHON);
   fake_open(f);
+  fake_send_fatal(f, "unshare user", EPERM);
   UNTIL(f, f->ready_n > 0);
   assert_int_equal(f->ready_code, MF_OK);
 }

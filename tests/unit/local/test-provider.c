@@ -1,8 +1,10 @@
 /* The provider against a supervisor that is played by the test. */
 #include "unit.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -681,14 +683,6 @@ static void replaces_one_that_forgets_a_deadline(void **state)
 
 /* ---- the first start ---- */
 
-static void send_fatal(struct fake *f, const char *step, int error)
-{
-  struct mf_zyg_fatal fatal = { .type = MF_SUP_FATAL, .error = error, .text = "while testing\n" };
-  memcpy(fatal.step, step, strlen(step));
-  fake_send(f, &fatal, sizeof(fatal), -1);
-  fake_die(f);
-}
-
 static void require_refuses_with_the_remedy(void **state)
 {
   struct fake f;
@@ -696,7 +690,7 @@ static void require_refuses_with_the_remedy(void **state)
   fake_open(&f);
   const struct mf_sandbox_spec spec = fake_spec("");
   struct fake_run *early = fake_start(&f, &spec), *ignored = NULL;
-  send_fatal(&f, "unshare user", 1);
+  fake_send_fatal(&f, "unshare user", 1);
   UNTIL(&f, f.ready_n > 0 && early->finished_n > 0);
   assert_int_equal(f.ready_code, MF_E_UNAVAILABLE);
   assert_non_null(strstr(f.ready_err.msg, "unshare user: while testing"));
@@ -714,13 +708,68 @@ static void require_refuses_with_the_remedy(void **state)
   fake_close(&f);
 }
 
+/* A failure that says nothing about what this machine can do. */
+static void assert_prefer_refuses(struct fake *f, const char *words)
+{
+  UNTIL(f, f->ready_n > 0);
+  assert_int_equal(f->ready_code, MF_E_UNAVAILABLE);
+  assert_non_null(strstr(f->ready_err.msg, words));
+  const struct mf_sandbox_spec spec = fake_spec("");
+  struct fake_run *ignored = NULL;
+  assert_int_equal(fake_try(f, &spec, &ignored, NULL), MF_E_UNAVAILABLE);
+  fake_close(f);
+}
+
+static void open_prefer(struct fake *f)
+{
+  fake_init(f);
+  f->config.isolation = MF_ISOLATION_PREFER;
+  /* With a host Python it could go on without a sandbox. */
+  snprintf(f->runtime.host_python, sizeof(f->runtime.host_python), "/bin/true");
+}
+
+static void prefer_needs_a_missing_layer(void **state)
+{
+  struct fake f;
+  open_prefer(&f);
+  f.seam.times.ready_ms = 20;
+  fake_open(&f);
+  assert_prefer_refuses(&f, "not ready after");
+
+  open_prefer(&f);
+  fake_open(&f);
+  fake_die(&f);
+  assert_prefer_refuses(&f, "sandbox supervisor ended");
+
+  open_prefer(&f);
+  f.refuses_spawn = true;
+  fake_open(&f);
+  UNTIL(&f, f.ready_n > 0);
+  assert_int_equal(f.ready_code, MF_E_SYS);
+  fake_close(&f);
+
+  static const struct {
+    const char *step;
+    int error;
+  } others[] = {
+    { "zygote", 0 },           { "prepare", 0 },           { "fork", EAGAIN },
+    { "exec python", ENOENT }, { "unshare user", EAGAIN }, { "mount proc", ENOMEM },
+  };
+  for (size_t i = 0; i < MF_ARRAY_N(others); i++) {
+    open_prefer(&f);
+    fake_open(&f);
+    fake_send_fatal(&f, others[i].step, others[i].error);
+    assert_prefer_refuses(&f, "while testing");
+  }
+}
+
 static void prefer_goes_on_without(void **state)
 {
   struct fake f;
   fake_init(&f);
   f.config.isolation = MF_ISOLATION_PREFER;
   fake_open(&f);
-  send_fatal(&f, "unshare user", 1);
+  fake_send_fatal(&f, "unshare user", 1);
   UNTIL(&f, f.ready_n > 0);
   assert_int_equal(f.ready_code, MF_OK);
   assert_false(mf_provider_caps(f.provider) & MF_CAP_DENIED);
@@ -757,14 +806,6 @@ static void an_early_end_is_told(void **state)
   fake_open(&f);
   UNTIL(&f, f.ready_n > 0);
   assert_non_null(strstr(f.ready_err.msg, "refused by the test"));
-  fake_close(&f);
-
-  fake_init(&f);
-  f.zygote_dir = NULL;
-  fake_open(&f);
-  UNTIL(&f, f.ready_n > 0);
-  assert_int_equal(f.spawn_n, 0);
-  assert_non_null(strstr(f.ready_err.msg, "zygote"));
   fake_close(&f);
 }
 
@@ -1074,6 +1115,7 @@ int main(void)
     cmocka_unit_test(replaces_one_that_ignores_a_cancel),
     cmocka_unit_test(replaces_one_that_forgets_a_deadline),
     cmocka_unit_test(require_refuses_with_the_remedy),
+    cmocka_unit_test(prefer_needs_a_missing_layer),
     cmocka_unit_test(prefer_goes_on_without),
     cmocka_unit_test(an_early_end_is_told),
     cmocka_unit_test(checks_its_configuration),

@@ -64,7 +64,7 @@ struct mf_sandbox_result *collect_tree(const struct tree *t, const struct mf_san
     limits = &defaults;
   struct mf_sandbox_result *r = mf_sandbox_result_new();
   struct mf_err err = { .msg = "" };
-  if (mf_artifacts_collect(t->fd, limits, inputs, input_n, r, &err) != MF_OK) {
+  if (mf_artifacts_collect(t->fd, limits, inputs, input_n, NULL, r, &err) != MF_OK) {
     fprintf(stderr, "collect: %s\n", err.msg);
     abort();
   }

@@ -249,13 +249,13 @@ static void test_not_a_folder(void **state)
   int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
   struct mf_sandbox_result *r = mf_sandbox_result_new();
   struct mf_err err;
-  assert_int_equal(mf_artifacts_collect(fd, &limits, NULL, 0, r, &err), MF_E_SYS);
+  assert_int_equal(mf_artifacts_collect(fd, &limits, NULL, 0, NULL, r, &err), MF_E_SYS);
   assert_string_equal(err.msg, "read the work directory: Not a directory");
   assert_int_equal(r->artifact_n, 0);
   close(fd);
   mf_sandbox_result_free(r);
   r = mf_sandbox_result_new();
-  assert_int_equal(mf_artifacts_collect(-1, &limits, NULL, 0, r, &err), MF_E_SYS);
+  assert_int_equal(mf_artifacts_collect(-1, &limits, NULL, 0, NULL, r, &err), MF_E_SYS);
   mf_sandbox_result_free(r);
 }
 

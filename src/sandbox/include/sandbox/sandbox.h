@@ -9,6 +9,7 @@
 #ifndef MF_SANDBOX_SANDBOX_H
 #define MF_SANDBOX_SANDBOX_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -208,10 +209,11 @@ void mf_output_take(struct mf_output *o, struct mf_buf *ret);
  * out; a hard link counts once per name. Sorted by path. Folders named __pycache__ and *.pyc files are skipped
  * silently. At most MF_REJECTED_MAX refusals are listed, then one entry "… and N more"; what a bound left unseen is
  * said of ".". Modes that deny reading to their owner are changed on the way. MF_E_SYS: the directory itself cannot be
- * read, or not to its end; what was found is in `r` all the same. Blocks for up to 5 s. Thread: any. */
+ * read, or not to its end; what was found is in `r` all the same. Blocks for up to 5 s, but ends soon after another
+ * thread has set *stop (NULL: nobody will). Thread: any. */
 MF_MUST_USE enum mf_code mf_artifacts_collect(int dirfd, const struct mf_sandbox_limits *limits,
                                               const struct mf_sandbox_file *inputs, unsigned input_n,
-                                              struct mf_sandbox_result *r, struct mf_err *err);
+                                              const atomic_bool *stop, struct mf_sandbox_result *r, struct mf_err *err);
 const char *mf_mime_sniff(struct mf_str name, struct mf_str head);
 
 /* ---- providers ---- */

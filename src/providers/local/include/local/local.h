@@ -30,7 +30,8 @@ void mf_local_config_default(struct mf_local_config *c);
 
 /* Starts the supervisor. `ready` is called once from the loop: MF_OK when a real child was seen to start with every
  * required layer, else the reason with its remedy (the provider must still be closed). With isolation "prefer" and a
- * failed probe it is MF_OK, a warning is logged once and every receipt says "none".
+ * layer that this machine lacks it is MF_OK, a warning is logged once and every receipt says "none"; any other failure
+ * (no answer in time, a crash) stays one.
  * Thread: the loop's. Owns: copies config. */
 MF_MUST_USE enum mf_code mf_local_new(struct mf_loop *loop, const struct mf_local_config *config,
                                       void (*ready)(void *user, enum mf_code code, const struct mf_err *err),
@@ -73,6 +74,8 @@ unsigned mf_local_probe(const struct mf_local_config *config, struct mf_probe_ro
 /* The remedy for a failed setup step by the name of its step ("unshare user", "landlock", …), after looking at the
  * machine (AppArmor, Docker's seccomp profile, sysctls). Never NULL. */
 void mf_local_remedy(const char *step, int sys, char *ret, size_t n);
+/* True when a failure of this step means that the machine lacks a layer of the sandbox: it would fail again. */
+bool mf_local_is_layer_step(const char *step);
 
 /* Where the runtime is: explicit path, else MAYFLY_RUNTIME, else beside the binary ("runtime"), else the installed
  * place. MF_E_UNAVAILABLE says how to make one. *ret malloc'ed. */
