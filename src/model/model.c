@@ -179,6 +179,29 @@ static enum mf_code post_chat(struct mf_model *m, struct mf_http_exchange *x, st
   return code;
 }
 
+/* What the scenario says of a path. The body need not be JSON. */
+static enum mf_code answer_path(struct mf_model *m, struct mf_http_exchange *x, struct mf_fiber *self,
+                                const struct mf_model_round *r)
+{
+  mf_auto_buf struct mf_buf body = { 0 };
+  enum mf_code code = mf_http_read_body(x, BODY_MAX, &body, NULL);
+  if (code)
+    return code;
+  struct mf_model_ask a;
+  bool is_json = mf_model_ask_parse(mf_buf_str(&body), &a, NULL) == MF_OK;
+  const struct mf_seen_answer seen = { .round = -1 };
+  mf_seen_add(m->seen, x, mf_buf_str(&body), is_json ? a.root : NULL, &seen);
+  bool is_events = false;
+  struct mf_err err = { 0 };
+  mf_auto_buf struct mf_buf out;
+  mf_buf_init(&out, MF_MODEL_REPLY_MAX);
+  code = mf_model_reply_write(r, &a, &out, &is_events, &err);
+  code =
+      code ? refuse(x, 500, "scenario_limit", err.msg) : mf_model_send(x, self, r, mf_buf_str(&out), is_events, NULL);
+  mf_model_ask_done(&a);
+  return code;
+}
+
 static enum mf_code get_models(struct mf_model *m, struct mf_http_exchange *x, struct mf_fiber *self)
 {
   mf_auto_buf struct mf_buf out;
@@ -239,13 +262,19 @@ static const struct {
 
 static void handle(void *user, struct mf_http_exchange *x, struct mf_fiber *self)
 {
+  struct mf_model *m = user;
   bool knows_path = false;
+  const struct mf_model_round *given = mf_scenario_path(m->scenario, mf_http_path(x));
+  if (given && !mf_str_starts(mf_http_path(x), "/_scenario/")) {
+    (void)answer_path(m, x, self, given);
+    return;
+  }
   for (size_t i = 0; i < MF_ARRAY_N(routes); i++) {
     if (!mf_str_is(mf_http_path(x), routes[i].path))
       continue;
     knows_path = true;
     if (mf_str_is(mf_http_method(x), routes[i].method)) {
-      (void)routes[i].fn(user, x, self); /* a client that has left needs no answer; the server knows the others */
+      (void)routes[i].fn(m, x, self); /* a client that has left needs no answer; the server knows the others */
       return;
     }
   }

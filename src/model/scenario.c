@@ -298,12 +298,37 @@ static enum mf_code read_scripts(struct mf_scenario *s, const struct mf_json_val
   return code;
 }
 
+static enum mf_code read_paths(struct mf_scenario *s, const struct mf_json_val *root, struct mf_err *err)
+{
+  const struct mf_json_val *list = NULL;
+  enum mf_code code = get_typed(root, "scenario", "paths", MF_JSON_OBJ, &list, err);
+  if (code || !list)
+    return code;
+  size_t n = mf_json_len(list);
+  if (n > MF_SCENARIO_ROUNDS_MAX)
+    return mf_fail(err, MF_E_LIMIT, 0, "paths: more than %d", MF_SCENARIO_ROUNDS_MAX);
+  s->paths = mf_xcalloc(n ? n : 1, sizeof(*s->paths));
+  struct mf_json_iter it = mf_json_iter(list);
+  while (!code && mf_json_next(&it)) {
+    char shown[SHOWN_MAX];
+    mf_escape(it.key, shown, sizeof(shown));
+    mf_auto_free char *where = mf_xasprintf("paths.%s", shown);
+    struct mf_model_path *p = &s->paths[s->path_n++];
+    p->path = it.key;
+    code = mf_str_starts(it.key, "/") ? read_round(&p->round, it.val, where, err)
+                                      : mf_fail(err, MF_E_INPUT, 0, "%s: a path begins with '/'", where);
+  }
+  return code;
+}
+
 static enum mf_code read_root(struct mf_scenario *s, struct mf_err *err)
 {
-  static const char *const known_one[] = { "name", "rounds", "loop", "pick", "comment", NULL };
-  static const char *const known_many[] = { "scenarios", "comment", NULL };
+  static const char *const known_one[] = { "name", "rounds", "loop", "pick", "paths", "comment", NULL };
+  static const char *const known_many[] = { "scenarios", "paths", "comment", NULL };
   const struct mf_json_val *root = mf_json_root(s->doc), *many = mf_json_get(root, "scenarios");
   enum mf_code code = check_members(root, "scenario", many ? known_many : known_one, err);
+  if (!code)
+    code = read_paths(s, root, err);
   if (code)
     return code;
   if (many)
@@ -336,6 +361,7 @@ void mf_scenario_free(struct mf_scenario *s)
   for (size_t i = 0; i < s->script_n; i++)
     free(s->scripts[i].rounds);
   free(s->scripts);
+  free(s->paths);
   mf_json_free(s->doc);
   free(s);
 }
@@ -347,5 +373,13 @@ const struct mf_model_script *mf_scenario_find(const struct mf_scenario *s, stru
   for (size_t i = 0; i < s->script_n; i++)
     if (mf_str_eq(s->scripts[i].name, model))
       return &s->scripts[i];
+  return NULL;
+}
+
+const struct mf_model_round *mf_scenario_path(const struct mf_scenario *s, struct mf_str path)
+{
+  for (size_t i = 0; i < s->path_n; i++)
+    if (mf_str_eq(s->paths[i].path, path))
+      return &s->paths[i].round;
   return NULL;
 }

@@ -42,8 +42,16 @@ struct mf_model_script {
   bool is_by_turn; /* the round follows from the request alone */
 };
 
+/* What any request for a path gets, whatever its method. */
+struct mf_model_path {
+  struct mf_str path;
+  struct mf_model_round round;
+};
+
 struct mf_scenario {
   struct mf_json *doc; /* owns what the rounds point to */
+  struct mf_model_path *paths;
+  size_t path_n;
   struct mf_model_script *scripts;
   size_t script_n;
   bool is_named; /* the request's model names the script */
@@ -53,5 +61,7 @@ MF_MUST_USE enum mf_code mf_scenario_parse(struct mf_str text, struct mf_scenari
 void mf_scenario_free(struct mf_scenario *s); /* NULL is fine */
 /* NULL when the file has several scripts and none of that name. */
 const struct mf_model_script *mf_scenario_find(const struct mf_scenario *s, struct mf_str model);
+/* NULL when the scenario says nothing of that path. */
+const struct mf_model_round *mf_scenario_path(const struct mf_scenario *s, struct mf_str path);
 
 #endif

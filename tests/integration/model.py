@@ -155,6 +155,17 @@ def given():
         t.ok(status == 500 and json.loads(data)["error"]["code"] == "scenario_exhausted", "no round is left", data)
 
 
+def paths():
+    given = {"/v1/completions": {"body": {"id": "c"}}, "/v1/models": {"status": 503, "body": "down"}}
+    with Model({"scenarios": {"a": {"rounds": [{"text": "x"}]}}, "paths": given}) as m:
+        for _ in range(2):
+            t.ok(m.call("POST", "/v1/completions", {"n": 1})[2] == b'{"id":"c"}', "a path of the scenario, every time")
+        t.ok(m.call("GET", "/v1/models")[0] == 503, "it stands for the route's answer")
+        seen = json.loads(m.call("GET", "/_scenario/requests")[2])["requests"]
+        t.ok([r["path"] for r in seen] == ["/v1/completions"] * 2 + ["/v1/models"] and seen[0]["body"] == {"n": 1},
+             "and the requests are recorded", seen)
+
+
 def splits():
     whole = {"text": TEXT, "calls": [{"name": "f", "arguments": {"code": "print('ü')"}}]}
     offsets = [1, 6, 7, 100, 1000, 1001, 10 ** 6]
@@ -312,7 +323,7 @@ def command():
 
 def main():
     places.need("mayfly")
-    for suite in (replies, given, splits, faults, sessions, example, command):
+    for suite in (replies, given, paths, splits, faults, sessions, example, command):
         suite()
     return t.done()
 

@@ -36,6 +36,9 @@ static void test_refused(void **state)
   refuses("{\"rounds\":[{\"text\":\"a\",\"split\":[5,5]}]}", "rounds[0].split[1]");
   refuses("{\"rounds\":[{\"text\":\"a\",\"headers\":{\"a\":1}}]}", "rounds[0].headers");
   refuses("{\"rounds\":[{\"text\":\"a\",\"match\":{\"modle\":\"m\"}}]}", "rounds[0].match: unknown member 'modle'");
+  refuses("{\"rounds\":[{\"text\":\"a\"}],\"paths\":[]}", "scenario.paths: expected an object");
+  refuses("{\"rounds\":[{\"text\":\"a\"}],\"paths\":{\"v1\":{\"text\":\"a\"}}}", "paths.v1: a path begins with '/'");
+  refuses("{\"rounds\":[{\"text\":\"a\"}],\"paths\":{\"/v1\":{\"txt\":\"a\"}}}", "paths./v1: unknown member 'txt'");
   refuses("{\"rounds\":[{\"calls\":[{\"name\":\"f\"}]}]}", "rounds[0].calls[0].arguments");
   refuses("{\"rounds\":[{\"calls\":[{\"arguments\":{}}]}]}", "rounds[0].calls[0].name");
   refuses("{\"rounds\":[{\"events\":[{}]}]}", "rounds[0].events[0]");
