@@ -1,0 +1,63 @@
+/* The gateway's life. Thread: the loop's. */
+#include "gateway-internal.h"
+
+#include "openapi.h"
+#include "reply.h"
+#include "base/banned.h"
+
+static void destroy(struct mf_gateway *g)
+{
+  mf_http_server_free(g->server);
+  mf_gw_access_done(&g->access);
+  mf_buf_done(&g->openapi);
+  free(g->version);
+  free(g);
+}
+
+enum mf_code mf_gateway_new(const struct mf_gateway_config *config, const struct mf_gateway_parts *parts,
+                            struct mf_gateway **ret, struct mf_err *err)
+{
+  struct mf_gateway *g = mf_xcalloc(1, sizeof(*g));
+  struct mf_http_server_config http = config->http;
+  g->parts = *parts;
+  g->version = mf_xstrdup(config->version ? config->version : "");
+  g->body_max = http.body_bytes_max ? http.body_bytes_max : MF_GW_BODY_MAX;
+  http.body_bytes_max = g->body_max;
+  http.error_body = mf_gw_error_body;
+  mf_gw_access_init(&g->access, config);
+  mf_gw_ready_init(&g->ready, parts->agent, config->skip_llm_ready_check);
+  enum mf_code code = config->openapi_docs ? mf_gw_openapi_write(g->version, &g->openapi, err) : MF_OK;
+  if (!code)
+    code = mf_http_server_new(parts->loop, &http, mf_gw_handle, g, &g->server, err);
+  if (code) {
+    destroy(g);
+    return code;
+  }
+  *ret = g;
+  return MF_OK;
+}
+
+uint16_t mf_gateway_port(const struct mf_gateway *g)
+{
+  return mf_http_server_port(g->server);
+}
+
+/* The probe may outlive the request that started it. */
+static void on_server_stopped(void *user)
+{
+  struct mf_gateway *g = user;
+  mf_gw_ready_stop(&g->ready, g->stopped, g->stopped_user);
+}
+
+void mf_gateway_stop(struct mf_gateway *g, uint64_t deadline_ns, void (*stopped)(void *user), void *user)
+{
+  g->stopped = stopped;
+  g->stopped_user = user;
+  mf_http_server_stop(g->server, deadline_ns, on_server_stopped, g);
+}
+
+void mf_gateway_free(struct mf_gateway *g)
+{
+  if (g)
+    destroy(g);
+}
