@@ -1,4 +1,5 @@
-/* What the files of a turn share. request.c makes the request, history.c begins a turn, upstream.c writes what is
+/* What the files of a turn share. request.c makes the request (item.c: its input items), history.c begins a turn,
+ * pending.c checks it against the calls that are open, turn-items.c holds what it will store, upstream.c writes what is
  * POSTed; rounds.c, calls.c, deliver.c and payload.c do the rest. Thread: the loop's. */
 #ifndef MF_AGENT_TURN_INTERNAL_H
 #define MF_AGENT_TURN_INTERNAL_H
@@ -9,14 +10,16 @@ struct mf_turn_request {
   struct mf_json *doc; /* the client's body; what follows is borrowed from it */
   bool is_stream, is_store, is_proxy;
   struct mf_str model, previous_id;                 /* previous_id empty: none */
-  const struct mf_json_val *input, *tools, *choice; /* NULL where the client left it out */
+  const struct mf_json_val *input, *tools, *choice; /* NULL where the client left it out, or said null */
   uint64_t max_tool_calls;                          /* UINT64_MAX: no bound */
+  size_t bytes;                                     /* of the body */
 };
 
 /* What this turn will store, in order. Owned copies. */
 struct turn_items {
   struct mf_store_item *items;
-  size_t item_n, item_cap, bytes;
+  size_t item_n, item_cap;
+  size_t bytes; /* what counts against the bound: of a turn's inputs those only that came after turn_begin */
 };
 
 struct turn {
@@ -28,11 +31,11 @@ struct turn {
   uint64_t created_at; /* Unix seconds */
 
   /* history.c */
-  struct mf_stored *history;                /* NULL: none */
   struct mf_json *inherited;                /* the parent's tools and tool_choice */
   const struct mf_json_val *tools, *choice; /* in force: the request's, else the parent's; NULL: none */
   struct mf_toolset *toolset;
   struct mf_buf input;      /* upstream's `input` so far: elements with commas between, without brackets */
+  size_t begun;             /* its length when the turn began: history and the request's items */
   struct turn_items inputs; /* the request's input items, then the gateway's call/output pairs: stored before outputs */
   struct turn_items outputs;
 
