@@ -1,0 +1,116 @@
+/* The configuration: command line > environment > config.toml of the home folder > default; docs/configuration.md.
+ *
+ * keys.h is the table. Loading has two steps, so that processes that must know no secret are started between them:
+ * first all keys but the secret ones, then those. Errors are for the person who starts the program: one sentence with
+ * the key, where its value came from, and what is expected. They never show a secret.
+ *
+ * Thread: the one that starts the program, before others are there. Blocks on files. */
+#ifndef MF_CONFIG_CONFIG_H
+#define MF_CONFIG_CONFIG_H
+
+#include "base/buf.h"
+#include "config/keys.h"
+#include "interpreter/executor.h"
+
+enum mf_config_id {
+#define MF_KEY_ID(id, ...) MF_CONFIG_##id,
+  MF_CONFIG_KEYS(MF_KEY_ID, MF_KEY_ID)
+#undef MF_KEY_ID
+      MF_CONFIG_N
+};
+
+enum mf_key_type { MF_KEY_BOOL, MF_KEY_NUMBER, MF_KEY_TEXT, MF_KEY_LIST, MF_KEY_LATER };
+enum { MF_KEY_SECRET = 1u << 0 };
+
+/* A row of the table. */
+struct mf_config_key {
+  const char *flag; /* NULL: none */
+  const char *env;  /* NULL: none */
+  const char *path;
+  enum mf_key_type type;
+  size_t offset;
+  const char *preset; /* NULL: unset */
+  uint64_t min, max;
+  const char *choices; /* "a b"; "@file" and "@dir" are words for completion */
+  unsigned traits;
+  const char *help;
+};
+extern const struct mf_config_key mf_config_keys[MF_CONFIG_N];
+
+enum mf_config_from { MF_FROM_DEFAULT, MF_FROM_FILE, MF_FROM_ENV, MF_FROM_FLAG };
+
+struct mf_config_list {
+  char **items; /* owned; never holds an empty text */
+  size_t n;
+};
+
+#define MF_CONFIG_WARNINGS_MAX 16
+
+/* The effective values. Texts are owned; NULL: unset. */
+struct mf_config {
+  char *home;      /* absolute; need not exist */
+  char *file_path; /* of config.toml, whether there is one or not */
+  bool has_file;
+
+  char *llm_api_base; /* without a last slash and without /v1 */
+  char *host, *unix_socket, *tls_cert, *tls_key, *api_keys_file;
+  uint64_t port, body_bytes;
+  bool insecure_no_auth, openapi_docs;
+  struct mf_config_list cors_origins;
+  char *oidc_issuer, *oidc_audience;
+  char *database_url; /* never NULL */
+  uint64_t llm_ready_timeout_s, llm_ready_interval_s, chunk_timeout_s;
+  bool skip_llm_ready_check;
+  uint64_t retained_bytes, upstream_json_bytes, upstream_line_bytes, event_bytes, concurrent_calls;
+  char *tools_unsupported;
+  struct mf_interpreter_config interpreter;
+  char *provider, *isolation, *runtime;
+  uint64_t pool_stdlib, pool_data;
+  char *log_format, *log_level;
+  bool later;
+
+  /* Secret; there after mf_config_load_secrets. */
+  char *openai_api_key;
+  struct mf_config_list api_keys;
+
+  enum mf_config_from from[MF_CONFIG_N];
+  unsigned line[MF_CONFIG_N]; /* of config.toml, for MF_FROM_FILE */
+  char *warnings[MF_CONFIG_WARNINGS_MAX];
+  unsigned warning_n;
+};
+
+struct mf_config_input {
+  char *const *environ;           /* "NAME=value" …, NULL ends; an empty value counts as unset */
+  const char *flags[MF_CONFIG_N]; /* what the command line said; "true" for an option without a value */
+};
+
+/* Every key but the secret ones, checked alone and together. MF_E_INPUT; MF_E_UNAVAILABLE: what this version cannot do;
+ * MF_E_SYS: config.toml cannot be read. */
+MF_MUST_USE enum mf_code mf_config_load(const struct mf_config_input *in, struct mf_config **ret, struct mf_err *err);
+/* The secret keys, and whether the server may be seen by others without one. Once for each c. */
+MF_MUST_USE enum mf_code mf_config_load_secrets(struct mf_config *c, const struct mf_config_input *in,
+                                                struct mf_err *err);
+/* What only a server needs: an LLM server to talk to. Apart, so that an unfinished configuration can be looked at. */
+MF_MUST_USE enum mf_code mf_config_check_serve(const struct mf_config *c, struct mf_err *err);
+void mf_config_free(struct mf_config *c); /* wipes secrets; NULL is fine */
+
+/* Overwrites the values of secret variables in the environment itself, which others can read under /proc, and forgets
+ * them. */
+void mf_config_wipe_environment(char **environ);
+
+/* Writes config.toml with the LLM server's address when there is none yet; makes the home folder. Nothing secret is
+ * written. An error is no reason not to start. */
+MF_MUST_USE enum mf_code mf_config_write_first(const struct mf_config *c, struct mf_err *err);
+/* Makes the home folder, mode 0700, and those above it. */
+MF_MUST_USE enum mf_code mf_config_make_home(const struct mf_config *c, struct mf_err *err);
+
+/* Nobody else on the network can reach a server that listens so. */
+bool mf_config_is_local(const struct mf_config *c);
+/* The value as text: "true", "9000", "a,b"; "(set)" for a secret; "" when unset. */
+void mf_config_show(const struct mf_config *c, enum mf_config_id id, struct mf_buf *out);
+/* Where it came from: "default", "/etc/x/config.toml:3", "environment LLM_API_BASE", "option --llm-api-base". */
+void mf_config_origin(const struct mf_config *c, enum mf_config_id id, char *ret, size_t n);
+/* The table as Markdown, for docs/configuration.md. */
+void mf_config_reference(struct mf_buf *out);
+
+#endif
