@@ -231,15 +231,17 @@ static bool check_tool_calls(const struct mf_json_val *v, uint64_t *ret, struct 
   if (!whole_number(v, &n))
     return mf_api_fail(e, 400, REQUEST_ERROR, "invalid_type", param,
                        "Invalid type for '%s': expected an integer, but got %s instead.", param, words);
+  struct mf_str text = mf_json_num_text(v);
+  int shown = (int)MF_MIN(text.len, (size_t)40);
   if (n < 1)
     return mf_api_fail(e, 400, REQUEST_ERROR, "integer_below_min_value", param,
-                       "Invalid '%s': integer below minimum value. Expected a value >= 1, but got %s instead.", param,
-                       words);
+                       "Invalid '%s': integer below minimum value. Expected a value >= 1, but got %.*s instead.", param,
+                       shown, text.ptr);
   if (n > TOOL_CALLS_MAX)
     return mf_api_fail(e, 400, REQUEST_ERROR, "integer_above_max_value", param,
                        "Invalid '%s': integer above maximum value. Expected a value <= %" PRIu32
-                       ", but got %s instead.",
-                       param, TOOL_CALLS_MAX, words);
+                       ", but got %.*s instead.",
+                       param, TOOL_CALLS_MAX, shown, text.ptr);
   *ret = n;
   return true;
 }
