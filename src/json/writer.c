@@ -106,14 +106,19 @@ static void put_escape(struct mf_json_writer *w, unsigned char c)
   }
 }
 
+/* JSON asks for the controls below U+0020. DEL and U+0080 to U+009F are escaped as well: whoever shows the text on a
+ * terminal as it is lets nobody steer it. */
 static void put_escaped(struct mf_json_writer *w, struct mf_str s)
 {
   size_t from = 0;
   for (size_t i = 0; i < s.len && !w->code; i++) {
     unsigned char c = (unsigned char)s.ptr[i];
-    if (c >= 0x20 && c != '"' && c != '\\')
+    bool is_c1 = c == 0xc2 && (unsigned char)s.ptr[i + 1] < 0xa0; /* valid: a byte follows */
+    if (c >= 0x20 && c != '"' && c != '\\' && c != 0x7f && !is_c1)
       continue;
     put(w, (struct mf_str){ s.ptr + from, i - from });
+    if (is_c1)
+      c = (unsigned char)s.ptr[++i];
     put_escape(w, c);
     from = i + 1;
   }
