@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/time.h"
+#include "terminal.h"
 
 #include "base/banned.h"
 
@@ -21,7 +22,8 @@ struct stream {
   struct mf_console *console;
   int fd;
   bool is_tty, dead;
-  bool in_line; /* the last byte written was not a newline */
+  bool in_line;                /* the last byte written was not a newline */
+  struct mf_terminal terminal; /* for a terminal */
   struct mf_buf kept;
   size_t off; /* of kept: written already */
   struct mf_watch *watch;
@@ -133,7 +135,7 @@ static void on_writable(void *user, unsigned events)
 static void init_stream(struct mf_console *c, struct stream *s, int fd, size_t bytes_max)
 {
   *s = (struct stream){ .console = c, .fd = fd, .is_tty = isatty(fd) == 1 };
-  mf_buf_init(&s->kept, bytes_max);
+  mf_buf_init(&s->kept, s->is_tty ? bytes_max * MF_TERMINAL_GROWTH + MF_TERMINAL_END_MAX : bytes_max);
 }
 
 enum mf_code mf_console_new(struct mf_loop *loop, size_t bytes_max, const struct mf_console_events *events, void *user,
@@ -169,6 +171,16 @@ void mf_console_free(struct mf_console *c)
   free(c);
 }
 
+/* Writes what it takes now and watches for the rest. */
+static void push(struct stream *s)
+{
+  if (s->watch || !flush(s, false) || kept_n(s) == 0)
+    return;
+  /* What cannot be watched (a regular file) is always writable; should it ever not be, waiting is right. */
+  if (mf_watch_new(s->console->loop, s->fd, MF_WATCH_WRITE, on_writable, s, &s->watch, NULL) != MF_OK)
+    (void)flush(s, true);
+}
+
 void mf_console_write(struct mf_console *c, bool is_stderr, struct mf_str text)
 {
   struct stream *s = is_stderr ? &c->err : &c->out;
@@ -178,15 +190,27 @@ void mf_console_write(struct mf_console *c, bool is_stderr, struct mf_str text)
     erase_progress(c);
     c->wrote_ns = mf_now_ns();
   }
-  if (mf_buf_append_str(&s->kept, text) != MF_OK) { /* more than the run may print: cannot be */
+  /* A pipe or a file gets the bytes as they are. */
+  enum mf_code code = s->is_tty ? mf_terminal_feed(&s->terminal, text, &s->kept) : mf_buf_append_str(&s->kept, text);
+  if (code != MF_OK) { /* more than the run may print: cannot be */
     fail_stream(s, ENOBUFS);
     return;
   }
-  if (s->watch || !flush(s, false) || kept_n(s) == 0)
+  push(s);
+}
+
+static void end_stream(struct stream *s)
+{
+  if (s->dead || !s->is_tty)
     return;
-  /* What cannot be watched (a regular file) is always writable; should it ever not be, waiting is right. */
-  if (mf_watch_new(c->loop, s->fd, MF_WATCH_WRITE, on_writable, s, &s->watch, NULL) != MF_OK)
-    (void)flush(s, true);
+  (void)!mf_terminal_end(&s->terminal, &s->kept); /* there is room for it */
+  push(s);
+}
+
+void mf_console_end(struct mf_console *c)
+{
+  end_stream(&c->out);
+  end_stream(&c->err);
 }
 
 bool mf_console_is_drained(const struct mf_console *c)

@@ -21,7 +21,10 @@ MF_MUST_USE enum mf_code mf_console_new(struct mf_loop *loop, size_t bytes_max, 
                                         void *user, struct mf_console **ret, struct mf_err *err);
 void mf_console_free(struct mf_console *c); /* NULL is fine; writes nothing */
 
+/* On a terminal, text passes through terminal.h; elsewhere its bytes are not touched. */
 void mf_console_write(struct mf_console *c, bool is_stderr, struct mf_str text);
+/* Nothing more comes: on a terminal what the program left open is closed (colours, half of a sequence). */
+void mf_console_end(struct mf_console *c);
 bool mf_console_is_drained(const struct mf_console *c);
 
 /* "starting 1.2 s", then "running 3.2 s / 60 s" (limit_ms 0: no total), from one second after the call on; only when

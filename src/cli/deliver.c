@@ -26,6 +26,7 @@ struct staged {
 struct delivery {
   const char *dir; /* as the person wrote it */
   int dirfd;
+  bool may_replace;
   struct staged *staged;
   char **made; /* directories that we made below dirfd, parents first */
   unsigned made_n, made_cap;
@@ -182,6 +183,23 @@ static enum mf_code stage(struct delivery *d, struct mf_artifact *a, struct stag
   return code;
 }
 
+static enum mf_code taken(const struct delivery *d, const char *path, struct mf_err *err)
+{
+  return mf_fail(err, MF_E_INPUT, 0, "%s/%s: exists already", d->dir, path);
+}
+
+/* Gives the file its name, in place of another file or not. */
+static int rename_to(const struct delivery *d, int parent, const char *temp, const char *leaf)
+{
+  if (!d->may_replace) {
+    if (renameat2(parent, temp, parent, leaf, RENAME_NOREPLACE) == 0)
+      return 0;
+    if (errno != EINVAL && errno != ENOSYS) /* file systems that cannot; it was looked for before */
+      return -1;
+  }
+  return renameat(parent, temp, parent, leaf);
+}
+
 static enum mf_code publish(struct delivery *d, const struct mf_artifact *a, struct staged *s, struct mf_err *err)
 {
   mf_auto_close int parent = -1;
@@ -197,6 +215,8 @@ static enum mf_code publish(struct delivery *d, const struct mf_artifact *a, str
       return MF_OK;
     if (errno != EEXIST)
       return mf_fail(err, MF_E_SYS, errno, "write %s/%s", d->dir, a->path);
+    if (!d->may_replace)
+      return taken(d, a->path, err);
     /* linkat replaces nothing, rename does. */
     temp_name(s->temp);
     if (linkat(AT_FDCWD, link, parent, s->temp, AT_SYMLINK_FOLLOW) < 0) {
@@ -204,8 +224,8 @@ static enum mf_code publish(struct delivery *d, const struct mf_artifact *a, str
       return mf_fail(err, MF_E_SYS, errno, "write %s/%s", d->dir, a->path);
     }
   }
-  if (renameat(parent, s->temp, parent, leaf) < 0) {
-    code = mf_fail(err, MF_E_SYS, errno, "write %s/%s", d->dir, a->path);
+  if (rename_to(d, parent, s->temp, leaf) < 0) {
+    code = errno == EEXIST ? taken(d, a->path, err) : mf_fail(err, MF_E_SYS, errno, "write %s/%s", d->dir, a->path);
     (void)unlinkat(parent, s->temp, 0);
     s->temp[0] = 0;
     return code;
@@ -247,9 +267,41 @@ static void delivery_done(struct delivery *d, unsigned n)
   mf_close_ptr(&d->dirfd);
 }
 
-enum mf_code mf_deliver(const char *dir, struct mf_sandbox_result *r, struct mf_err *err)
+/* True when something is there already, also where a folder should be. */
+static bool is_taken(struct delivery *d, const char *path)
 {
-  struct delivery d = { .dir = dir, .dirfd = -1 };
+  mf_auto_close int parent = -1;
+  struct mf_err err = { 0 };
+  struct stat st;
+  if (open_parent(d, path, false, &parent, &err) != MF_OK)
+    return err.sys != ENOENT;
+  return fstatat(parent, leaf_of(path), &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+char *mf_deliver_taken(const char *dir, const struct mf_sandbox_result *r)
+{
+  struct delivery d = { .dir = dir, .dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) };
+  char *answer = NULL;
+  for (unsigned i = 0; d.dirfd >= 0 && !answer && i < r->artifact_n; i++)
+    if (is_taken(&d, r->artifacts[i].path))
+      answer = mf_xasprintf("%s/%s", dir, r->artifacts[i].path);
+  mf_close_ptr(&d.dirfd);
+  return answer;
+}
+
+char *mf_deliver_aside(const char *dir)
+{
+  for (unsigned i = 1;; i++) {
+    char *path = mf_xasprintf("%s/mayfly-out-%u", dir, i);
+    if (faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
+      return path;
+    free(path);
+  }
+}
+
+enum mf_code mf_deliver(const char *dir, bool may_replace, struct mf_sandbox_result *r, struct mf_err *err)
+{
+  struct delivery d = { .dir = dir, .dirfd = -1, .may_replace = may_replace };
   enum mf_code code = MF_OK;
 
   if (r->artifact_n == 0)

@@ -22,6 +22,7 @@
 enum {
   OPT_FILE = 2,
   OPT_OUTPUT,
+  OPT_FORCE,
   OPT_TIMEOUT,
   OPT_MEMORY,
   OPT_CPU,
@@ -41,6 +42,7 @@ enum {
 static const struct mf_opt run_opts[] = {
   { OPT_FILE, 'f', "file", "FILE[:NAME]", "give the program an input file, under NAME; may be repeated", "@file" },
   { OPT_OUTPUT, 'o', "output", "DIR", "where files that it made go (default ./mayfly-out)", "@dir" },
+  { OPT_FORCE, 0, "force", NULL, "let them replace files of the same name in DIR", NULL },
   { OPT_TIMEOUT, 't', "timeout", "MS", "wall time for the program (default 60000)", NULL },
   { OPT_MEMORY, 'm', "memory", "MB", "memory of the whole sandbox (default 1024)", NULL },
   { OPT_CPU, 0, "cpu", "MS", "processor time of all its processes (default: no own limit)", NULL },
@@ -73,7 +75,7 @@ struct run_args {
   unsigned file_n;
   struct mf_str argv[MF_ARGV_COUNT_MAX];
   unsigned argv_n;
-  bool json, receipt, help;
+  bool json, receipt, force, help;
 };
 
 struct run_state {
@@ -130,6 +132,9 @@ static enum mf_code take_option(struct run_args *a, const struct mf_opt *o, cons
     break;
   case OPT_OUTPUT:
     a->output = value;
+    break;
+  case OPT_FORCE:
+    a->force = true;
     break;
   case OPT_TIMEOUT:
     code = take_number(o, value, 1, MF_WALL_MS_MAX, &a->limits.wall_ms, err);
@@ -297,6 +302,7 @@ static void on_finished(void *user, struct mf_sandbox_result *result)
   s->run = NULL;
   s->result = result;
   mf_console_progress_end(s->console);
+  mf_console_end(s->console);
   close_when_written(s);
 }
 
@@ -393,6 +399,27 @@ static void print_receipt(const struct mf_sandbox_result *r)
     (void)!write(STDERR_FILENO, out.ptr, out.len);
 }
 
+/* Writes the files. The default folder is ours, so an earlier run's files in it are replaced; in a folder that the
+ * person named nothing is, unless they say so. Nor are the results of a long run thrown away for a name that is taken:
+ * all of them go to a new folder beside, and the exit status tells. NULL: not written, or not where they should be. */
+static const char *deliver(const struct run_args *a, struct mf_sandbox_result *r)
+{
+  const char *dir = a->output ? a->output : DEFAULT_OUTPUT;
+  bool may_replace = !a->output || a->force;
+  mf_auto_free char *taken = may_replace ? NULL : mf_deliver_taken(dir, r);
+  mf_auto_free char *aside = taken ? mf_deliver_aside(dir) : NULL;
+  struct mf_err err = { 0 };
+
+  if (mf_deliver(aside ? aside : dir, may_replace, r, &err) != MF_OK) {
+    mf_say("%s", err.msg);
+    return NULL;
+  }
+  if (!aside)
+    return dir;
+  mf_say("%s exists already: nothing was replaced (--force does); the files are in %s", taken, aside);
+  return NULL;
+}
+
 static void say_files(const struct mf_sandbox_result *r, const char *dir)
 {
   char size_text[32];
@@ -428,8 +455,6 @@ static int conclude(struct run_state *s)
 {
   struct mf_sandbox_result *r = s->result;
   const struct run_args *a = s->args;
-  const char *dir = a->output ? a->output : DEFAULT_OUTPUT;
-  struct mf_err err = { 0 };
   int status = mf_result_exit_status(r);
   bool cancelled = r->status == MF_RUN_CANCELLED;
 
@@ -441,13 +466,11 @@ static int conclude(struct run_state *s)
     say_result(r, &s->spec->limits);
 
   /* A person who pressed ^C wants no half of a file. */
-  enum mf_code code = cancelled ? MF_OK : mf_deliver(dir, r, &err);
-  if (code != MF_OK) {
-    mf_say("%s", err.msg);
+  const char *dir = cancelled ? NULL : deliver(a, r);
+  if (!dir && !cancelled)
     status = MF_EXIT_OURS;
-  } else if (!a->json && !cancelled) {
+  else if (dir && !a->json)
     say_files(r, dir);
-  }
 
   int print_status = 0;
   if (a->json && !print_json(r, &print_status))
@@ -565,7 +588,9 @@ const struct mf_command mf_command_run = {
   .about = "Runs FILE, or standard input for -, in a sandbox of its own: no network, no file of this machine\n"
            "but the inputs given with -f, bounded time, memory, processes and output. What it prints is shown\n"
            "as it comes. Files that it leaves in its working directory are written to the output directory\n"
-           "when it has ended.\n\n"
+           "when it has ended: ./mayfly-out, where files of an earlier run are replaced, or DIR of -o, where\n"
+           "nothing is replaced without --force: should a name be taken there, all files go to a new folder\n"
+           "DIR/mayfly-out-N and the exit status is 125.\n\n"
            "The exit status is the program's own; 128 + N when signal N ended it; 124 when it timed out; 137\n"
            "when it was over its memory; 125 when Mayfly itself could not do its part.",
   .examples = "  mayfly run analysis.py -f sales.csv\n"

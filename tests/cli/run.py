@@ -117,8 +117,26 @@ def check_files(t):
         done = place.run("run", "make.py")
         t.check("the default folder", expect(done, 0) or ([] if place.read("mayfly-out/a") == b"new" else ["content"]))
         done = place.run("run", "make.py")
-        t.check("existing files are replaced", expect(done, 0) or
+        t.check("an earlier run's files in the default folder are replaced", expect(done, 0) or
                 ([] if place.names() == ["make.py", "mayfly-out", "mayfly-out/a"] else [place.names()]))
+    with Place() as place:
+        place.file("make.py", "open('notes.txt', 'w').write('new')\nopen('b', 'w').write('2')")
+        place.file("notes.txt", "mine")
+        for words, folder in ((["-o", "."], "./mayfly-out-1"), (["-o", ".", "--json"], "./mayfly-out-2")):
+            done = place.run("run", "make.py", *words)
+            problems = expect(done, OURS, None if "--json" in words else b"",
+                              b"mayfly: ./notes.txt exists already: nothing was replaced (--force does); "
+                              b"the files are in %s\n" % folder.encode())
+            if place.read("notes.txt") != b"mine" or place.read(folder + "/notes.txt") != b"new":
+                problems.append(place.names())
+            t.check("no file of the person's is replaced unasked (%s)" % " ".join(words), problems)
+        done = place.run("run", "make.py", "-o", ".", "--force")
+        t.check("with --force it is", expect(done, 0, b"", b"mayfly: wrote ./b (1 byte, text/plain; charset=utf-8)\n"
+                b"mayfly: wrote ./notes.txt (3 bytes, text/plain; charset=utf-8)\n")
+                or ([] if place.read("notes.txt") == b"new" else ["content"]))
+        done = place.run("run", "make.py", "-o", "empty")
+        t.check("an output folder without such a file", expect(done, 0) or
+                ([] if place.read("empty/b") == b"2" else ["content"]))
     with Place() as place:
         place.file("make.py", "import os\nos.mkdir('d')\nopen('d/a', 'w').write('1')\nopen('b', 'w').write('2')")
         os.mkdir(os.path.join(place.path, "mayfly-out"))
@@ -353,6 +371,26 @@ def check_progress(t):
         t.check("no line into a pipe", expect(done, 0, b"a\nb\n", b""))
 
 
+def check_terminal(t):
+    """A terminal obeys what is written to it: colours pass, everything else is shown."""
+    source = ("import sys\nfor s in (sys.stdout, sys.stderr):\n"
+              "    s.write('\\x1b]52;c;ZXZpbA==\\x07\\x1b[31mred\\x1b[0m\\x9b2J\\n')\n    s.flush()\n")
+    raw = "\x1b]52;c;ZXZpbA==\x07\x1b[31mred\x1b[0m\x9b2J\n".encode()
+    shown = b"\\x1b]52;c;ZXZpbA==\\x07\x1b[31mred\x1b[0m\\x9b2J\r\n"
+    quiet = {"TERM": "dumb"}  # without a progress line
+    with Place() as place:
+        place.file("a.py", source)
+        status, _, text = on_terminal(place, "a.py", stdout_too=True, env=quiet)
+        t.check("a terminal gets text and colours only", [] if (status, text) == (0, shown * 2) else [status, text])
+        status, out, text = on_terminal(place, "a.py", stdout_too=False, env=quiet)
+        t.check("beside it, a pipe gets the bytes", [] if (status, out, text) == (0, raw, shown) else [status, out, text])
+        done = place.run("run", "a.py")
+        t.check("pipes get the bytes", expect(done, 0, raw, raw))
+        status, _, text = on_terminal(place, "a.py", "--json", stdout_too=True, env=quiet)
+        t.check("JSON holds no control", [] if status == 0
+                and not re.search(rb"[\x00-\x09\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]", text) and json.loads(text)["stdout"].encode() == raw else [status, text])
+
+
 # ---- signals, and what is left ----
 
 def started(place, *words):
@@ -426,7 +464,7 @@ def main():
     leaks.adopt_orphans()
     t = tap.Tap()
     for check in (check_ends, check_files, check_disk, check_user, check_json, check_live, check_closed, check_progress,
-                  check_signals, check_ordinary_ends_leave_nothing):
+                  check_terminal, check_signals, check_ordinary_ends_leave_nothing):
         check(t)
     return t.done()
 
