@@ -33,6 +33,15 @@ def runtime():
     return None
 
 
+def sdk():
+    """The folder of the official clients (scripts/setup-sdk), or None."""
+    for candidate in (os.environ.get("MF_SDK"), os.path.join(BUILD, "sdk"), os.path.join(ROOT, "build", "sdk")):
+        if candidate and os.path.exists(os.path.join(candidate, "python", "stamp")) and \
+                os.path.exists(os.path.join(candidate, "node", "stamp")):
+            return candidate
+    return None
+
+
 def need(*things):
     """Skips the whole suite, with the reason, when a built thing is not there."""
     for thing in things:

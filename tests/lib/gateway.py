@@ -1,0 +1,371 @@
+"""`mayfly model` and `mayfly serve` over it, for tests of the Responses door; clients of the standard library only."""
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+
+import leaks
+import places
+import tap
+
+PATIENCE = 60  # seconds until a thing that must happen counts as not happening
+TOOL = {"type": "code_interpreter", "container": {"type": "auto"}}
+
+# What most tests need of a model: "run" calls the interpreter with what the user said and quotes what came of it.
+RUN = {"pick": "turn", "loop": True, "rounds": [
+    {"calls": [{"name": "code_interpreter", "arguments": {"code": "{{last_user_text}}"}}],
+     "usage": {"input_tokens": 100, "output_tokens": 20}},
+    {"text": "{{last_tool_output}}", "usage": {"input_tokens": 200, "output_tokens": 30}}]}
+PLAIN = {"pick": "turn", "loop": True, "rounds": [{"text": "You said: {{last_user_text}}"}]}
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Server:
+    """A program that serves HTTP on a port of 127.0.0.1 and ends with SIGTERM."""
+
+    def start(self, argv, env=None, stderr=None):
+        self.process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=stderr, env=env, stdin=subprocess.DEVNULL)
+        self.pid = self.process.pid
+
+    def stop(self):
+        """The exit status, or "hangs"."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            return "hangs"
+        finally:
+            self.process.stdout.close()
+
+    def kill(self):
+        """As kill -9 does it."""
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def connect(self, receive_bytes=None):
+        s = socket.socket()
+        if receive_bytes:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
+        s.settimeout(PATIENCE)
+        s.connect(("127.0.0.1", self.port))
+        s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return s
+
+    def call(self, method, path, body=None, headers=()):
+        """Status, headers (lower case), bytes. `body`: bytes as they are, anything else as JSON."""
+        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        try:
+            headers = dict(headers)
+            if body is not None and not isinstance(body, bytes):
+                body = json.dumps(body).encode()
+                headers.setdefault("Content-Type", "application/json")
+            c.request(method, path, body, headers)
+            r = c.getresponse()
+            return r.status, {k.lower(): v for k, v in r.getheaders()}, r.read()
+        finally:
+            c.close()
+
+    def get(self, path):
+        status, _, data = self.call("GET", path)
+        return status, json.loads(data) if data else None
+
+
+class Model(Server):
+    """`scenarios`: {model name: scenario}."""
+
+    def __init__(self, scenarios, *options):
+        self.folder = tempfile.TemporaryDirectory(prefix="mf-model-")
+        path = os.path.join(self.folder.name, "scenario.json")
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump({"scenarios": scenarios}, f)
+        self.start([places.mayfly(), "model", path, *options])
+        line = self.process.stdout.readline().decode()
+        if not line.startswith("listening on http://127.0.0.1:"):
+            raise SystemExit("the model did not start: %r" % line)
+        self.port = int(line.split(":")[2].split("/")[0])
+
+    def stop(self):
+        try:
+            return super().stop()
+        finally:
+            self.folder.cleanup()
+
+    def requests(self):
+        """What was asked, oldest first."""
+        return self.get("/_scenario/requests")[1]["requests"]
+
+    def reset(self):
+        self.call("POST", "/_scenario/reset")
+
+
+class Gateway(Server):
+    """`settings`: keys of [code_interpreter], over what the tests want; `env`: more environment; `options`: more of the
+    command line. A home that is given is kept, one of our own is removed."""
+
+    def __init__(self, upstream, options=(), settings=None, env=None, home=None, interpreter=True, wait=True, wrap=(), log=None):
+        self.own_home = None if home else tempfile.TemporaryDirectory(prefix="mf-home-")
+        self.home = home or self.own_home.name
+        self.log_path = log or os.path.join(self.home, "log")
+        self.port = free_port()
+        base = upstream if isinstance(upstream, str) else "http://127.0.0.1:%d" % upstream.port
+        keep = {k: v for k, v in os.environ.items()
+                if not k.startswith(("AGENTIC_", "OPENAI_", "OIDC_", "GATEWAY_", "LLM_", "DATABASE_", "SQLITE_", "CORS_"))}
+        keep.update(AGENTIC_API_HOME=self.home, MAYFLY_RUNTIME=places.runtime() or "", ENABLE_OPENAPI_DOCS="true")
+        if interpreter:
+            settings = dict({"enabled": "true"}, **(settings or {}))
+            keep.update({"AGENTIC_CODE_INTERPRETER_" + k.upper(): str(v) for k, v in settings.items()})
+        keep.update(env or {})
+        argv = [*wrap, places.mayfly(), "serve", "--llm-api-base", base, "--gateway-host", "127.0.0.1",
+                "--gateway-port", str(self.port), "--skip-llm-ready-check", *options]
+        with open(self.log_path, "ab") as log_file:
+            self.start(argv, keep, log_file)
+        if wait:
+            self.wait_until_ready()
+
+    def wait_until_ready(self):
+        end = time.monotonic() + PATIENCE * 2
+        while time.monotonic() < end:
+            if self.process.poll() is not None:
+                raise SystemExit("mayfly serve ended with %s:\n%s" % (self.process.returncode, self.log()))
+            try:
+                if self.call("GET", "/health")[0] == 200:
+                    return
+            except OSError:
+                pass
+            time.sleep(0.02)
+        raise SystemExit("mayfly serve does not answer:\n" + self.log())
+
+    def log(self):
+        with open(self.log_path, encoding="utf-8", errors="replace") as f:
+            return f.read()
+
+    def stop(self):
+        try:
+            return super().stop()
+        finally:
+            if self.own_home:
+                self.own_home.cleanup()
+
+    def url(self, path=""):
+        return "http://127.0.0.1:%d/v1%s" % (self.port, path)
+
+    def respond(self, **body):
+        """POST /v1/responses: status and JSON, or events."""
+        status, headers, data = self.call("POST", "/v1/responses", body)
+        if "event-stream" in headers.get("content-type", ""):
+            return status, events_of(data)[0]
+        return status, json.loads(data)
+
+    def run_code(self, code, **more):
+        """The interpreter's public item, what the model was told, and the response."""
+        status, r = self.respond(model="run", input=code, tools=[TOOL], **more)
+        assert status == 200, r
+        item = next(i for i in r["output"] if i["type"] == "code_interpreter_call")
+        text = next(i for i in r["output"] if i["type"] == "message")["content"][0]["text"]
+        return item, text, r
+
+    def metrics(self):
+        """{'name{labels}': number}."""
+        status, _, data = self.call("GET", "/metrics")
+        assert status == 200, data
+        found = {}
+        for line in data.decode().splitlines():
+            match = re.fullmatch(r"([a-zA-Z_:][\w:]*(?:\{[^}]*\})?) (\S+)", line)
+            if match:
+                found[match[1]] = float(match[2])
+        return found
+
+    def until(self, what, condition, patience=PATIENCE):
+        """[] when `condition()` comes true, else a sentence; condition gives (bool, words)."""
+        end = time.monotonic() + patience
+        while True:
+            good, words = condition()
+            if good:
+                return []
+            if time.monotonic() > end:
+                return ["%s: %s" % (what, words)]
+            time.sleep(0.02)
+
+    def rss(self):
+        return leaks.resident_bytes(self.pid)
+
+
+def events_of(data):
+    """The events of a stream, and whether [DONE] ended it."""
+    done, events = False, []
+    for frame in data.decode().replace("\r\n", "\n").split("\n\n"):
+        for line in frame.split("\n"):
+            if line == "data: [DONE]":
+                done = True
+            elif line.startswith("data: "):
+                events.append(json.loads(line[6:]))
+    return events, done
+
+
+def post(body, path="/v1/responses", headers=""):
+    """The bytes of a request."""
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return (("POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n%s\r\n"
+             % (path, len(data), headers)).encode() + data)
+
+
+class RawStream:
+    """A streaming request on a socket of its own, read only when told to."""
+
+    def __init__(self, server, body, receive_bytes=None):
+        self.s = server.connect(receive_bytes)
+        self.s.sendall(post(dict(body, stream=True)))
+        self.data = b""
+        self.ended = False
+
+    def read_until(self, *needles):
+        """True when one of the needles was seen; False when the stream ended first."""
+        while not any(n in self.data for n in needles):
+            if self.ended:
+                return False
+            try:
+                piece = self.s.recv(65536)
+            except (ConnectionError, socket.timeout):
+                piece = b""
+            self.ended = not piece
+            self.data += piece
+        return True
+
+    def read_all(self):
+        self.read_until(b"data: [DONE]\n\n")
+        return self.body()
+
+    def body(self):
+        """What has come, without the framing of chunks."""
+        head, _, rest = self.data.partition(b"\r\n\r\n")
+        if b"chunked" not in head:
+            return rest
+        out = b""
+        while b"\r\n" in rest:
+            size, _, rest = rest.partition(b"\r\n")
+            try:
+                n = int(size, 16)
+            except ValueError:
+                break
+            if n == 0:
+                break
+            out, rest = out + rest[:n], rest[n + 2:]
+        return out
+
+    def close(self, reset=False):
+        if reset:
+            self.s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        self.s.close()
+
+
+LIFECYCLE = ["response.output_item.added", "response.code_interpreter_call.in_progress",
+             "response.code_interpreter_call_code.delta", "response.code_interpreter_call_code.done",
+             "response.code_interpreter_call.interpreting", "response.code_interpreter_call.completed",
+             "response.output_item.done"]
+TERMINAL = ("response.completed", "response.incomplete", "response.failed")
+
+
+def broken(events, done=True):
+    """What is wrong with a whole stream of the gateway: the invariants that hold of each one."""
+    problems = []
+    types = [e.get("type") for e in events]
+    if [e.get("sequence_number") for e in events] != list(range(len(events))):
+        problems.append("sequence numbers: %s" % [e.get("sequence_number") for e in events])
+    if types[:2] != ["response.created", "response.in_progress"]:
+        problems.append("it begins with %s" % types[:2])
+    if not types or types[-1] not in TERMINAL or sum(x in TERMINAL for x in types) != 1:
+        problems.append("it ends with %s" % types[-3:])
+        return problems
+    if not done:
+        problems.append("no [DONE]")
+    opened, ended = {}, {}
+    for e in events:
+        i = e.get("output_index")
+        if e["type"] == "response.output_item.added":
+            if i != len(opened):
+                problems.append("item opened at %s, not %d" % (i, len(opened)))
+            opened[i] = e["item"]
+        elif e["type"] == "response.output_item.done":
+            if i in ended or i not in opened or opened[i]["id"] != e["item"]["id"] or opened[i]["type"] != e["item"]["type"]:
+                problems.append("item done at %s does not fit its opening" % i)
+            ended[i] = e["item"]
+        elif i is not None and (i not in opened or i in ended or e.get("item_id", opened[i]["id"]) != opened[i]["id"]):
+            problems.append("%s at %s is outside its item" % (e["type"], i))
+    final = events[-1]["response"]
+    if types[-1] == "response.completed" and [ended.get(i) for i in range(len(opened))] != final["output"]:
+        problems.append("the items that were done are not the output of the terminal event")
+    ids = {e["response"]["id"] for e in events if "response" in e}
+    if len(ids) != 1:
+        problems.append("response ids %s" % ids)
+    for i, item in opened.items():
+        own = [e for e in events if e.get("output_index") == i]
+        for kind, field in (("output_text", "text"), ("code_interpreter_call_code", "code"), ("function_call_arguments", "arguments"),
+                            ("reasoning_text", "text")):
+            whole = [e[field] for e in own if e["type"] == "response.%s.done" % kind]
+            deltas = "".join(e["delta"] for e in own if e["type"] == "response.%s.delta" % kind)
+            if whole and "".join(whole) != deltas:
+                problems.append("deltas of %s are not its text" % kind)
+        if item["type"] == "code_interpreter_call":
+            problems += broken_call(own)
+    return problems
+
+
+def broken_call(own):
+    """The seven events of one gateway call."""
+    if [e["type"] for e in own] != LIFECYCLE:
+        return ["the events of a call: %s" % [e["type"] for e in own]]
+    first, last, problems = own[0]["item"], own[-1]["item"], []
+    if (first["code"], first["status"], first["outputs"]) != ("", "in_progress", None):
+        problems.append("the call's opening: %s" % first)
+    if last["code"] != own[3]["code"] or not isinstance(last["outputs"], list) or last["status"] == "in_progress":
+        problems.append("the call's end: %s" % last)
+    if not last["id"].startswith("ci_") or last["container_id"] != "cntr_" + last["id"][3:]:
+        problems.append("the call's ids: %s" % last)
+    return problems
+
+
+def crowd(n, work):
+    """work(i) in n threads; the list of what they returned, exceptions among it."""
+    results = [None] * n
+
+    def one(i):
+        try:
+            results[i] = work(i)
+        except Exception as e:  # a test's own failure is a result too
+            results[i] = e
+
+    threads = [threading.Thread(target=one, args=(i,), daemon=True) for i in range(n)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(PATIENCE * 4)
+    return results
+
+
+def need():
+    places.need("mayfly", "zygote", "runtime")
+    done = subprocess.run([places.mayfly(), "serve", "--help"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    if done.returncode != 0:
+        tap.skip_all("this build has no `mayfly serve`")
