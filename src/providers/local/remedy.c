@@ -193,8 +193,8 @@ static void say_namespace(const struct mf_machine *m, const struct step_row *row
     snprintf(ret, n, "this kernel (%s) cannot make it: run one with %s", m->kernel, row->feature);
   } else {
     snprintf(ret, n,
-             "a security module or a container around this process forbids it: try 'unshare -Ur true' in the same "
-             "place, and look for the reason in 'sudo dmesg | tail' and 'sudo ausearch -m avc'");
+             "a chroot, a security module or a container around this process forbids it: try 'unshare -Ur true' in the "
+             "same place, and look for the reason in 'sudo dmesg | tail' and 'sudo ausearch -m avc'");
   }
 }
 
