@@ -120,7 +120,6 @@ def _error_of(body):
 
 def replies(there, here, ids, out):
     """there: a Message; here: a Reply whose text was already given its recorded model's name."""
-    headers(there.headers, {k.lower(): v for k, v in here.headers.items()}, "reply.header", out)
     text = here.body.decode()
     is_stream = here.headers.get("content-type", "").startswith("text/event-stream")
     if there.status != here.status or (there.sse is not None) != is_stream:
@@ -132,6 +131,7 @@ def replies(there, here, ids, out):
         ours = "%d stream" % here.status if is_stream else ("%d %s" % (here.status, said)).strip()
         out.append(Difference("reply", kind, ours))
         return
+    headers(there.headers, {k.lower(): v for k, v in here.headers.items()}, "reply.header", out)
     if is_stream:
         events(invariants.Stream(there.sse).events, invariants.Stream(text).events, ids, out)
         return

@@ -49,7 +49,8 @@ class Message:
 
     def round(self):
         """It as a round of the scripted model."""
-        out = {"status": self.status}
+        # A WebSocket was opened with 101; as a stream over HTTP it is a 200.
+        out = {"status": self.status if self.status >= 200 else 200}
         if self.headers:
             out["headers"] = {k: str(v) for k, v in self.headers.items()
                               if k in ("content-type", "retry-after", "x-request-id")}
@@ -61,9 +62,10 @@ class Message:
 
 
 def _joined(lines):
-    """Old recordings have lines or frames without their line ends."""
-    if all(isinstance(line, str) and line.endswith("\n") for line in lines):
-        return "".join(lines)
+    """Old recordings have lines or frames without their line ends, and frames of a WebSocket without blank lines."""
+    text = "".join(lines)
+    if all(line.endswith("\n") for line in lines):
+        return text if "\n\n" in text else text.replace("\ndata:", "\n\ndata:") + "\n"
     out = []
     for line in lines:
         out.append(line if line.endswith("\n") else line + "\n")

@@ -82,7 +82,9 @@ def item(value, where="item"):
         if key not in value:
             problems.append("19: %s: a %s without %s" % (where, value.get("type"), key))
     if value.get("type") == "message":
-        for part in value.get("content") or []:
+        if not isinstance(value.get("content"), list) or not all(isinstance(p, dict) for p in value["content"]):
+            return problems + ["19: %s: the content of a message is %r" % (where, value.get("content"))]
+        for part in value["content"]:
             if part.get("type") == "output_text" and not ("text" in part and isinstance(part.get("annotations"), list)):
                 problems.append("19: %s: output_text without text or annotations: %r" % (where, part))
     return problems
