@@ -27,14 +27,19 @@ static enum slot_kind kind_of(struct mf_tool_binding b)
   return mf_tool_is_plain(b) ? SLOT_PLAIN : SLOT_CLIENT;
 }
 
-/* Upstream may use an id again in each round; in one response it names one item. */
+static bool has_id(const struct turn_items *l, struct mf_str id)
+{
+  for (size_t i = 0; i < l->item_n; i++)
+    if (mf_str_eq(l->items[i].id, id))
+      return true;
+  return false;
+}
+
+/* Upstream may use an id again in each round; in one response it names one item. The gateway's calls of earlier rounds
+ * are among the inputs. */
 static void set_id(struct run *run, struct slot *s, struct mf_str id)
 {
-  const struct turn_items *l = &run->t.outputs;
-  size_t i = 0;
-  while (i < l->item_n && !mf_str_eq(l->items[i].id, id))
-    i++;
-  if (i == l->item_n)
+  if (!has_id(&run->t.outputs, id) && !(s->is_call && has_id(&run->t.inputs, id)))
     return;
   const char *end = memchr(id.ptr, '_', MF_MIN(id.len, (size_t)MF_ID_PREFIX_MAX - 1));
   char prefix[MF_ID_PREFIX_MAX + 1] = "item_";
@@ -336,7 +341,12 @@ static bool keep_output(struct run *run, struct slot *s)
   case SLOT_PLAIN:
   case SLOT_UNNAMED:
     kept.json = item->json;
-    return slot_json(run, s, &kept.json) && keep(run, &run->t.outputs, &kept);
+    if (!slot_json(run, s, &kept.json))
+      return false;
+    if (!mf_str_is(item->type, "reasoning"))
+      return keep(run, &run->t.outputs, &kept);
+    turn_write_reasoning(kept.json, &w);
+    break;
   case SLOT_GATEWAY:
     kept.id = mf_gateway_call_item_id(s->call);
     kept.is_gateway_code = true;
