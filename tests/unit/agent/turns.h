@@ -5,7 +5,7 @@
 
 #include "unit.h"
 
-#include "harness.h"
+#include "../storage/harness.h"
 #include "turn-internal.h"
 
 struct world {
