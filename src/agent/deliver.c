@@ -1,5 +1,6 @@
 /* Events to the client: numbers, indices and ids of our own, and what has to wait for its turn. An upstream event is
  * neither parsed nor written a second time where its members can be taken as they are. Thread: the loop's. */
+#include "members.h"
 #include "rounds.h"
 
 #include <stdio.h>
@@ -151,46 +152,6 @@ bool deliver_begin(struct run *run)
   return !run->sink || (deliver_created(run, NULL) && deliver_in_progress(run, NULL));
 }
 
-/* ---- members of an upstream event ---- */
-
-static bool is_ours(struct mf_str key)
-{
-  return mf_str_is(key, "type") || mf_str_is(key, "sequence_number") || mf_str_is(key, "output_index");
-}
-
-/* All but what is ours, with the item's id and the item as the accumulator has it. */
-static enum mf_code write_members(struct mf_buf *out, const struct mf_json_val *root, struct mf_str id,
-                                  struct mf_str item)
-{
-  struct mf_json_writer w;
-  mf_buf_truncate(out, 0);
-  mf_jw_init(&w, out, false);
-  mf_jw_obj(&w);
-  struct mf_json_iter it = mf_json_iter(root);
-  while (mf_json_next(&it)) {
-    /* A key with a NUL is none that anybody knows. */
-    if (is_ours(it.key) || memchr(it.key.ptr, 0, it.key.len))
-      continue;
-    mf_jw_key(&w, it.key.ptr);
-    if (id.len > 0 && mf_str_is(it.key, "item_id"))
-      mf_jw_str(&w, id);
-    else if (item.len > 0 && mf_str_is(it.key, "item"))
-      mf_jw_raw(&w, item);
-    else
-      mf_jw_val(&w, it.val);
-  }
-  mf_jw_obj_end(&w);
-  if (w.code)
-    return w.code;
-  /* {"a":1} → ,"a":1 */
-  mf_buf_truncate(out, out->len - 1);
-  if (out->len > 1)
-    out->ptr[0] = ',';
-  else
-    mf_buf_truncate(out, 0);
-  return MF_OK;
-}
-
 /* ---- what waits ---- */
 
 struct held_head {
@@ -321,7 +282,8 @@ static bool deliver_item_event(struct run *run, const struct mf_acc_event *e, st
   s->is_added = true;
   s->is_done = s->is_done || e->closes;
   struct mf_str item = e->opens || e->closes ? json : (struct mf_str){ 0 };
-  if (write_members(&run->members, mf_json_root(e->doc), slot_id(s, e->item), item) != MF_OK)
+  mf_buf_truncate(&run->members, 0);
+  if (members_write(&run->members, mf_json_root(e->doc), data, slot_id(s, e->item), item) != MF_OK)
     return fail_event(run);
   return hold_or_deliver(run, s, e->type, mf_buf_str(&run->members));
 }
@@ -342,7 +304,8 @@ bool deliver_upstream(struct run *run, const struct mf_acc_event *e, struct mf_s
   if (e->item)
     return deliver_item_event(run, e, data);
   /* What speaks of no item that we know; its index, if any, is one of this round. */
-  if (write_members(&run->members, mf_json_root(e->doc), (struct mf_str){ 0 }, (struct mf_str){ 0 }) != MF_OK)
+  mf_buf_truncate(&run->members, 0);
+  if (members_write(&run->members, mf_json_root(e->doc), data, (struct mf_str){ 0 }, (struct mf_str){ 0 }) != MF_OK)
     return fail_event(run);
   const struct slot *s = e->has_index ? slot_find(run, e->upstream_index) : NULL;
   return deliver(run, e->type, s ? (int64_t)s->index : -1, mf_buf_str(&run->members));

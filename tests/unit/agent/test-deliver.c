@@ -72,10 +72,9 @@ static void test_keys(void **state)
        "{\\'id\\':\\'m1\\',\\'type\\':\\'message\\'}}\\n\\n']}]}",
        ASK_STREAM, "created in_progress output_item.added new_thing other output_item.done failed");
   const char *const want[] = {
-    "{\"type\":\"response.output_item.added\",\"sequence_number\":2,\"output_index\":0,\"item\":{\"id\":\"m1\","
-    "\"type\":"
-    "\"message\"},\"n\":1.10e2}",
-    "{\"type\":\"response.new_thing\",\"sequence_number\":3,\"output_index\":0,\"x\":[1,\"\303\251\\n\"],\"item_id\":"
+    "{\"type\":\"response.output_item.added\",\"sequence_number\":2,\"output_index\":0,\"item\" : {\"id\":\"m1\","
+    "\"type\":\"message\"},\"n\": 1.10e2}",
+    "{\"type\":\"response.new_thing\",\"sequence_number\":3,\"output_index\":0,\"x\":[1,\"\\u00e9\\n\"],\"item_id\":"
     "\"m1\"}",
     "{\"type\":\"response.other\",\"sequence_number\":4}",
     "{\"type\":\"response.output_item.done\",\"sequence_number\":5,\"output_index\":0,\"item\":{\"id\":\"m1\",\"type\":"
