@@ -64,6 +64,10 @@ def settle(keep, dead_before):
         time.sleep(0.05)
 
 
+def cgroups_of(supervisor):
+    return {g for g in leaks.dead_cgroups() if "-%d-" % supervisor in os.path.basename(g)}
+
+
 def pick(rng, kind, d):
     """The number and start time of a victim, or None when there is none of this kind now."""
     info = d.info()
@@ -154,6 +158,31 @@ def strike_command(t, rng, name, keep, dead_before):
     t.check(name, problems)
 
 
+def strike_both(t, name, options, dead_before):
+    """Kills a driver and its supervisor together: nobody of theirs can tidy. The next one does, while it serves."""
+    d = driver.Driver(options)
+    d.submit("import time\ntime.sleep(60)\n", limits={"wallMs": 60000})
+    problems = next_run_works(d)
+    counts = "cgroup" in d.run("print(1)")["receipt"]["memoryControl"]
+    supervisor = d.info()["supervisorPid"]
+    os.kill(supervisor, signal.SIGSTOP)  # so that it cannot tidy between the two
+    d.process.kill()
+    d.process.wait(60)
+    d.process.stdin.close()
+    os.kill(supervisor, signal.SIGKILL)
+    problems += settle([], leaks.dead_cgroups() | cgroups_of(supervisor))
+    left = cgroups_of(supervisor)
+    if counts and not left:
+        problems.append("no group was left: this test tests nothing")
+    d = driver.Driver(options)
+    problems += next_run_works(d)
+    problems += settle([d.pid], dead_before)  # while it runs
+    problems += ["cgroup is left: " + g for g in cgroups_of(supervisor)]
+    if d.close() != 0:
+        problems.append("the next driver did not close in order")
+    t.check(name, problems)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--count", type=int, default=21)
@@ -184,6 +213,7 @@ def main():
             d.kill()
             d = driver.Driver(options)
     t.ok(d.close() == 0, args.name + " the last driver closes in order")
+    strike_both(t, args.name + " kill -9 of driver and supervisor together", options, dead_before)
     t.check(args.name + " nothing is left behind", before.left())
     return t.done()
 

@@ -160,6 +160,9 @@ static bool on_ready(struct local *l, const void *p, size_t n)
   if (is_first(l)) {
     l->is_ready_due = true;
     l->ready_code = MF_OK;
+    /* What a provider left that was killed together with its supervisor; not on the way of the first answer. */
+    l->sweep_left = LOCAL_SWEEPS_MAX;
+    l->sweep_ns = local_after_ms(l->seam.times.sweep_ms);
     local_kick(l);
   }
   link_flush(l);

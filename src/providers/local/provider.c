@@ -73,6 +73,7 @@ void local_fail_first(struct local *l)
   if (l->isolation == MF_ISOLATION_PREFER && l->lacks_layer) {
     l->link = LINK_DIRECT;
     l->ready_code = MF_OK;
+    mf_tempdir_sweep();
     mf_log(MF_LOG_WARN, "programs run WITHOUT ISOLATION (isolation = \"prefer\"): %s", l->down.msg);
   } else {
     l->link = LINK_FAILED;

@@ -5,20 +5,30 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "cgroup.h"
 #include "base/banned.h"
 
 #define PASSES_MAX 20000u
+#define PREFIX "mayfly-" /* as control groups are named, so that one function reads both */
+#define SUFFIX "-XXXXXX"
+
+static const char *base_dir(void)
+{
+  const char *base = getenv("TMPDIR");
+  return base && base[0] == '/' ? base : "/tmp";
+}
 
 enum mf_code mf_tempdir_make(struct mf_tempdir *ret, struct mf_err *err)
 {
-  const char *base = getenv("TMPDIR");
-  if (!base || base[0] != '/')
-    base = "/tmp";
-  mf_auto_free char *path = mf_xasprintf("%s/mayfly-XXXXXX", base);
+  const char *base = base_dir();
+  pid_t pid = getpid();
+  mf_auto_free char *path =
+      mf_xasprintf("%s/" PREFIX "%d-%llu" SUFFIX, base, (int)pid, (unsigned long long)mf_cgroup_start_time(pid));
   if (!mkdtemp(path))
     return mf_fail(err, MF_E_SYS, errno, "make a temporary folder in '%s'", base);
   mf_auto_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -27,6 +37,7 @@ enum mf_code mf_tempdir_make(struct mf_tempdir *ret, struct mf_err *err)
     rmdir(path);
     return mf_fail(err, MF_E_SYS, sys, "open '%s'", path);
   }
+  (void)flock(fd, LOCK_EX | LOCK_NB); /* where there are no locks a living process still keeps the sweep away */
   *ret = (struct mf_tempdir){ mf_xstrdup(path), mf_take_fd(&fd) };
   return MF_OK;
 }
@@ -130,4 +141,46 @@ void mf_tempdir_remove(struct mf_tempdir *d)
   }
   free(d->path);
   *d = MF_TEMPDIR_NULL;
+}
+
+/* ---- what others left ---- */
+
+/* True for the name of a folder whose maker has ended, as far as this PID namespace can tell. */
+static bool is_left(const char *name)
+{
+  char head[80];
+  size_t n = strlen(name), suffix_n = strlen(SUFFIX);
+  pid_t pid;
+  uint64_t start;
+  if (n <= suffix_n || n - suffix_n >= sizeof(head))
+    return false;
+  memcpy(head, name, n - suffix_n);
+  head[n - suffix_n] = '\0';
+  return name[n - suffix_n] == '-' && mf_cgroup_name_parse(head, &pid, &start) && mf_cgroup_start_time(pid) != start;
+}
+
+static void sweep_one(const char *base, int base_fd, const char *name)
+{
+  struct stat st;
+  mf_auto_close int fd = openat(base_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0 || fstat(fd, &st) != 0 || st.st_uid != geteuid() || (st.st_mode & 07777) != 0700)
+    return;
+  /* Its maker may live in another PID namespace that shares the folder above. */
+  if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+    return;
+  struct mf_tempdir d = { mf_xasprintf("%s/%s", base, name), mf_take_fd(&fd) };
+  mf_tempdir_remove(&d);
+}
+
+void mf_tempdir_sweep(void)
+{
+  const char *base = base_dir();
+  DIR *dir = opendir(base);
+  if (!dir)
+    return;
+  struct dirent *e;
+  while ((e = readdir(dir)))
+    if (is_left(e->d_name))
+      sweep_one(base, dirfd(dir), e->d_name);
+  closedir(dir);
 }

@@ -560,6 +560,7 @@ static void survives_its_supervisor(void **state)
   fake_init(&f);
   f.config.max_running = 4;
   fake_open_up(&f);
+  UNTIL(&f, f.sweep_n == 1); /* what others left */
   f.sweep_busy_n = 3;
   const struct mf_sandbox_spec spec = fake_spec("");
   struct fake_run *running = fake_start(&f, &spec), *draining = fake_start(&f, &spec),
@@ -595,7 +596,7 @@ static void survives_its_supervisor(void **state)
   UNTIL(&f, waiting->finished_n > 0);
   assert_ended(waiting, MF_RUN_SUCCEEDED, MF_REASON_EXIT, "");
   assert_int_equal(f.ready_n, 1);
-  UNTIL(&f, f.sweep_n == 4); /* until nothing is busy any more */
+  UNTIL(&f, f.sweep_n == 5); /* until nothing is busy any more */
   assert_works(&f);
   fake_close(&f);
   mf_tempdir_remove(&dir);
@@ -987,6 +988,19 @@ static void tells_of_the_supervisor(void **state)
 
 /* ---- closing ---- */
 
+/* A provider and its supervisor that were killed together left their groups to the next one. */
+static void sweeps_when_it_has_begun(void **state)
+{
+  struct fake f;
+  fake_init(&f);
+  f.sweep_busy_n = 2; /* their processes are about to end */
+  fake_open_up(&f);
+  UNTIL(&f, f.sweep_n == 3);
+  assert_works(&f);
+  assert_int_equal(f.sweep_n, 3);
+  fake_close(&f);
+}
+
 static void closing_ends_what_runs(void **state)
 {
   struct fake f;
@@ -1123,6 +1137,7 @@ int main(void)
     cmocka_unit_test(a_lost_result_is_a_crash),
     cmocka_unit_test(a_crashed_worker_is_told_in_our_words),
     cmocka_unit_test(tells_of_the_supervisor),
+    cmocka_unit_test(sweeps_when_it_has_begun),
     cmocka_unit_test(closing_ends_what_runs),
     cmocka_unit_test(closes_from_inside_any_event),
     cmocka_unit_test(closing_before_ready_still_tells),
