@@ -1,0 +1,310 @@
+/* One fiber starts everything in order, waits to be told to stop, and closes everything in the opposite order. */
+#include "service.h"
+
+#include <stdio.h>
+
+#include "agent/turn.h"
+#include "base/log.h"
+#include "base/time.h"
+#include "gateway/gateway.h"
+#include "local/local.h"
+#include "settings.h"
+#include "upstream.h"
+
+#include "base/banned.h"
+
+enum { POOL_THREADS = 4, POOL_QUEUE_MAX = 1024, PLACES_MAX = 256 };
+
+struct mf_service {
+  struct mf_loop *loop;
+  struct mf_config *c;
+  const struct mf_service_events *events;
+  void *user;
+  struct mf_fiber *fiber;
+  bool must_stop;
+  uint64_t drain_ms;
+  enum mf_code start_code; /* of what was done before the loop ran */
+  struct mf_err start_err;
+
+  struct mf_provider *provider; /* NULL: the interpreter is off, or it is closed */
+  char *runtime_dir;
+  bool is_provider_told;
+  enum mf_code provider_code;
+  struct mf_err provider_err;
+  unsigned permits;
+  char isolation[16];
+
+  struct mf_executor *executor;
+  struct mf_pool *pool;
+  struct mf_storage *storage;
+  struct mf_http_client *client;
+  struct mf_agent agent;
+  struct mf_gateway *gateway;
+};
+
+/* ---- waiting for what calls back ---- */
+
+struct event {
+  struct mf_fiber *waiter;
+  bool happened;
+};
+
+static void on_event(void *user)
+{
+  struct event *e = user;
+  e->happened = true;
+  mf_fiber_wake(e->waiter);
+}
+
+/* The fiber is shielded: what was begun must end before the memory goes. */
+static void wait_event(struct event *e)
+{
+  while (!e->happened)
+    (void)!mf_fiber_wait(e->waiter, 0);
+}
+
+/* ---- before the loop runs ---- */
+
+static void on_provider_ready(void *user, enum mf_code code, const struct mf_err *err)
+{
+  struct mf_service *s = user;
+  s->is_provider_told = true;
+  s->provider_code = code;
+  if (code)
+    s->provider_err = *err;
+  if (s->fiber)
+    mf_fiber_wake(s->fiber);
+}
+
+/* The table of the configuration has checked that the provider is "local". */
+static enum mf_code start_provider(struct mf_service *s, struct mf_err *err)
+{
+  struct mf_config *c = s->c;
+  if (!c->interpreter.enabled)
+    return MF_OK;
+  struct mf_local_config local;
+  mf_local_config_default(&local);
+  s->permits = mf_interpreter_permits(&c->interpreter, PLACES_MAX);
+  enum mf_code code = mf_local_find_runtime(c->runtime, &s->runtime_dir, err);
+  if (code)
+    return mf_wrap(err, code, "code_interpreter.runtime");
+  local.runtime_dir = s->runtime_dir;
+  local.isolation = strcmp(c->isolation, "prefer") == 0 ? MF_ISOLATION_PREFER : MF_ISOLATION_REQUIRE;
+  local.max_running = s->permits;
+  local.pool_stdlib = (unsigned)c->pool_stdlib;
+  local.pool_data = (unsigned)c->pool_data;
+  return mf_local_new(s->loop, &local, on_provider_ready, s, &s->provider, err);
+}
+
+static enum mf_code open_storage(struct mf_service *s, struct mf_err *err)
+{
+  enum mf_code code = mf_pool_new(s->loop, POOL_THREADS, POOL_QUEUE_MAX, &s->pool, err);
+  if (code)
+    return code;
+  if (s->c->from[MF_CONFIG_DATABASE_URL] == MF_FROM_DEFAULT)
+    code = mf_config_make_home(s->c, err);
+  if (!code)
+    code = mf_storage_open(s->loop, s->pool, s->c->database_url, &s->storage, err);
+  if (!code)
+    return MF_OK;
+  char origin[200];
+  mf_config_origin(s->c, MF_CONFIG_DATABASE_URL, origin, sizeof(origin));
+  return mf_wrap(err, code, "database_url (%s)", origin);
+}
+
+static void fill_agent(struct mf_service *s)
+{
+  const struct mf_config *c = s->c;
+  struct mf_agent *a = &s->agent;
+  *a = (struct mf_agent){ .loop = s->loop, .client = s->client, .storage = s->storage };
+  a->tools = (struct mf_tools_env){
+    .executor = s->executor,
+    .interpreter = &c->interpreter,
+    .interpreter_built = true,
+    .ignore_unsupported = strcmp(c->tools_unsupported, "ignore") == 0,
+    .loop = s->loop,
+  };
+  mf_agent_config_default(&a->config);
+  a->config.llm_api_base = c->llm_api_base;
+  a->config.api_key = c->openai_api_key;
+  a->config.chunk_timeout_ms = c->chunk_timeout_s * 1000;
+  a->config.retained_max = c->retained_bytes;
+  a->config.upstream_json_max = c->upstream_json_bytes;
+  a->config.upstream_line_max = c->upstream_line_bytes;
+  a->config.event_max = c->event_bytes;
+  a->config.concurrent_calls = (unsigned)c->concurrent_calls;
+}
+
+/* ---- in the fiber ---- */
+
+/* One program to its end: what answers a probe may still be unable to run Python. */
+static enum mf_code run_one(struct mf_service *s, struct mf_err *err)
+{
+  struct mf_sandbox_spec spec = { .source = MF_STR("pass\n"), .runtime = MF_RUNTIME_STDLIB };
+  struct mf_sandbox_result *r = NULL;
+  mf_interpreter_limits(&s->c->interpreter, &spec.limits);
+  enum mf_code code = mf_executor_run(s->executor, s->fiber, &spec, &r, err);
+  if (code == MF_E_CANCELLED)
+    return code;
+  if (!code && r->status != MF_RUN_SUCCEEDED)
+    code = mf_fail(err, MF_E_UNAVAILABLE, 0, "a program that does nothing ended as %s (%s)%s%s: see 'mayfly doctor'",
+                   mf_run_status_name(r->status), mf_run_reason_name(r->reason), r->diagnostic[0] ? ": " : "",
+                   r->diagnostic);
+  if (!code)
+    snprintf(s->isolation, sizeof(s->isolation), "%s", r->receipt.isolation);
+  mf_sandbox_result_free(r);
+  return code;
+}
+
+static enum mf_code start_interpreter(struct mf_service *s, struct mf_err *err)
+{
+  if (!s->provider)
+    return MF_OK;
+  while (!s->is_provider_told)
+    if (mf_fiber_wait(s->fiber, 0) == MF_E_CANCELLED)
+      return MF_E_CANCELLED;
+  if (s->provider_code) {
+    *err = s->provider_err;
+    return mf_wrap(err, s->provider_code, "code interpreter");
+  }
+  enum mf_code code = mf_executor_new(s->loop, s->provider, s->permits, &s->executor, err);
+  if (!code)
+    code = run_one(s, err);
+  return code && code != MF_E_CANCELLED ? mf_wrap(err, code, "code interpreter") : code;
+}
+
+static enum mf_code listen_now(struct mf_service *s, struct mf_err *err)
+{
+  const struct mf_config *c = s->c;
+  const struct mf_gateway_config gateway = {
+    .http = { .host = c->host,
+              .port = (uint16_t)c->port,
+              .unix_path = c->unix_socket,
+              .tls_cert = c->tls_cert,
+              .tls_key = c->tls_key,
+              .body_bytes_max = c->body_bytes },
+    .api_keys = (const char *const *)c->api_keys.items,
+    .api_key_n = c->api_keys.n,
+    .openai_api_key = c->openai_api_key,
+    .cors_origins = (const char *const *)c->cors_origins.items,
+    .cors_origin_n = c->cors_origins.n,
+    .check_host = mf_config_is_local(c) && !c->unix_socket,
+    .skip_llm_ready_check = c->skip_llm_ready_check,
+    .openapi_docs = c->openapi_docs,
+    .version = MAYFLY_VERSION,
+  };
+  const struct mf_gateway_parts parts = { s->loop, &s->agent, s->executor, s->provider };
+  fill_agent(s);
+  return mf_gateway_new(&gateway, &parts, &s->gateway, err);
+}
+
+static enum mf_code start_up(struct mf_service *s, struct mf_err *err)
+{
+  enum mf_code code = s->start_code;
+  if (code)
+    *err = s->start_err;
+  else
+    code = start_interpreter(s, err);
+  if (!code && !s->c->skip_llm_ready_check)
+    code = mf_upstream_wait(s->client, s->fiber, s->c, err);
+  if (!code)
+    code = listen_now(s, err);
+  if (!code)
+    code = s->events->ready(s->user, mf_gateway_port(s->gateway), err);
+  return code;
+}
+
+static void shut_down(struct mf_service *s)
+{
+  if (s->gateway) {
+    struct event stopped = { .waiter = s->fiber };
+    mf_gateway_stop(s->gateway, mf_now_ns() + s->drain_ms * MF_NS_PER_MS, on_event, &stopped);
+    wait_event(&stopped);
+    mf_gateway_free(s->gateway);
+    s->gateway = NULL;
+  }
+  if (s->provider) {
+    struct event closed = { .waiter = s->fiber };
+    mf_provider_close(s->provider, on_event, &closed);
+    wait_event(&closed);
+    s->provider = NULL;
+  }
+  mf_executor_free(s->executor);
+  s->executor = NULL;
+}
+
+static void live(void *user)
+{
+  struct mf_service *s = user;
+  struct mf_err err = { 0 };
+  enum mf_code code = start_up(s, &err);
+  while (!code && !s->must_stop)
+    if (mf_fiber_wait(s->fiber, 0) == MF_E_CANCELLED)
+      break;
+  mf_fiber_shield(s->fiber);
+  shut_down(s);
+  mf_fiber_detach(s->fiber);
+  s->fiber = NULL;
+  s->events->ended(s->user, code, &err);
+}
+
+/* ---- the door ---- */
+
+static enum mf_code start_parts(struct mf_service *s, struct mf_config_input *in, struct mf_err *err)
+{
+  enum mf_code code = start_provider(s, err);
+  if (!code)
+    code = mf_config_load_secrets(s->c, in, err);
+  if (code)
+    return code;
+  mf_settings_hide(in);
+  code = open_storage(s, err);
+  return code ? code : mf_http_client_new(s->loop, &s->client, err);
+}
+
+enum mf_code mf_service_new(struct mf_loop *loop, struct mf_config *c, struct mf_config_input *in,
+                            const struct mf_service_events *events, void *user, struct mf_service **ret,
+                            struct mf_err *err)
+{
+  struct mf_service *s = mf_xcalloc(1, sizeof(*s));
+  s->loop = loop;
+  s->c = c;
+  s->events = events;
+  s->user = user;
+  /* First, so that whatever fails has a fiber that closes what was opened. It runs when the loop does. */
+  enum mf_code code = mf_fiber_start(loop, live, s, 0, &s->fiber, err);
+  if (code) {
+    mf_service_free(s);
+    return code;
+  }
+  s->start_code = start_parts(s, in, &s->start_err);
+  *ret = s;
+  return MF_OK;
+}
+
+void mf_service_stop(struct mf_service *s, uint64_t drain_ms)
+{
+  s->must_stop = true;
+  s->drain_ms = drain_ms;
+  if (s->fiber)
+    mf_fiber_cancel(s->fiber);
+}
+
+void mf_service_free(struct mf_service *s)
+{
+  if (!s)
+    return;
+  mf_http_client_free(s->client);
+  mf_storage_close(s->storage);
+  mf_pool_free(s->pool);
+  free(s->runtime_dir);
+  free(s);
+}
+
+void mf_service_words(const struct mf_service *s, char *ret, size_t n)
+{
+  if (!s->executor)
+    snprintf(ret, n, "off");
+  else
+    snprintf(ret, n, "%u program%s at a time, isolation %s", s->permits, s->permits == 1 ? "" : "s", s->isolation);
+}
