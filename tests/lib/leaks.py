@@ -85,6 +85,14 @@ def _is_anothers(name):
     return is_alive(pid, start) and pid not in descendants(os.getpid())
 
 
+def _may_be_ours(path):
+    """An ordinary user makes nothing that belongs to somebody else; root's suites also run programs as others."""
+    try:
+        return os.geteuid() in (0, os.lstat(path).st_uid)
+    except OSError:
+        return False
+
+
 def _own_groups():
     """The folders below which a supervisor of ours may put its groups: our own, and in the unified tree its parent."""
     found = set()
@@ -111,7 +119,7 @@ def _cgroups():
         except OSError:
             continue
         found.update(os.path.join(folder, n) for n in names if n.startswith("mayfly-") and not _is_anothers(n))
-    return found
+    return {path for path in found if _may_be_ours(path)}
 
 
 def dead_cgroups():
@@ -140,7 +148,7 @@ def _temporary():
             found.update(os.path.join(place, n) for n in os.listdir(place) if "mayfly" in n or n.startswith("mf_"))
         except OSError:
             pass
-    return found
+    return {path for path in found if _may_be_ours(path)}
 
 
 def _sysv():

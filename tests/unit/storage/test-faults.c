@@ -270,22 +270,34 @@ static void a_database_that_another_has_locked(void **state)
 
 /* ---- file systems ---- */
 
+static bool write_text(const char *path, const char *text)
+{
+  int fd = open(path, O_WRONLY | O_CLOEXEC);
+  bool ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+  if (fd >= 0)
+    close(fd);
+  return ok;
+}
+
+/* A file has an owner and a group: without both of them mapped nothing can be made in a file system of ours. */
+static bool become_root_of_a_namespace(void)
+{
+  char uids[40], gids[40];
+  snprintf(uids, sizeof(uids), "0 %u 1", geteuid());
+  snprintf(gids, sizeof(gids), "0 %u 1", getegid());
+  return unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 && write_text("/proc/self/uid_map", uids) &&
+         write_text("/proc/self/setgroups", "deny") && write_text("/proc/self/gid_map", gids);
+}
+
 /* In a child with a small file system of its own at f->folder. 77: there can be none here. */
 static void in_small_file_system(struct fixture *f, const char *options, void (*fn)(struct fixture *f))
 {
   fflush(stdout);
-  uid_t uid = geteuid();
   pid_t child = fork();
   assert_true(child >= 0);
   if (child == 0) {
-    if (unshare(CLONE_NEWNS) != 0) {
-      char map[40];
-      int n = snprintf(map, sizeof(map), "0 %u 1", uid);
-      int fd = unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 ? open("/proc/self/uid_map", O_WRONLY | O_CLOEXEC) : -1;
-      if (fd < 0 || write(fd, map, (size_t)n) != n)
-        _exit(77);
-      close(fd);
-    }
+    if (unshare(CLONE_NEWNS) != 0 && !become_root_of_a_namespace())
+      _exit(77);
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 || mount("mf", f->folder, "tmpfs", 0, options) != 0)
       _exit(77);
     fn(f);
