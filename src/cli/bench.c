@@ -9,6 +9,7 @@
 #include "json/json.h"
 #include "local/local.h"
 #include "measure.h"
+#include "stage.h"
 
 #include "base/banned.h"
 
@@ -84,7 +85,7 @@ struct variant {
 
 struct bench {
   const struct bench_args *args;
-  struct mf_loop *loop;
+  struct mf_stage stage;
   struct mf_provider *providers[MODE_N];
   struct variant variants[VARIANTS_MAX];
   unsigned variant_n;
@@ -204,7 +205,7 @@ static enum mf_code open_providers(struct bench *b, struct mf_err *err)
     }
     c.pool_stdlib = m == MODE_POOL && c.start_stdlib ? POOL_N : 0;
     c.pool_data = m == MODE_POOL && c.start_data ? POOL_N : 0;
-    enum mf_code code = used ? mf_measure_open(b->loop, &c, &b->providers[m], err) : MF_OK;
+    enum mf_code code = used ? mf_measure_open(b->stage.loop, &c, &b->providers[m], err) : MF_OK;
     if (code != MF_OK)
       return code;
   }
@@ -217,9 +218,9 @@ static enum mf_code measure_round(struct bench *b, bool keep, struct mf_err *err
   enum mf_code code = MF_OK;
   for (unsigned i = 0; code == MF_OK && i < b->variant_n; i++) {
     struct variant *v = &b->variants[i];
-    code = mf_measure_one(b->loop, b->providers[v->mode], &v->spec, keep ? &v->samples : &thrown, err);
+    code = mf_measure_one(b->stage.loop, b->providers[v->mode], &v->spec, keep ? &v->samples : &thrown, err);
     if (code == MF_OK && b->args->gap_ms)
-      code = mf_measure_idle(b->loop, (unsigned)b->args->gap_ms, err);
+      code = mf_measure_idle(b->stage.loop, (unsigned)b->args->gap_ms, err);
   }
   mf_samples_done(&thrown);
   return code;
@@ -228,7 +229,7 @@ static enum mf_code measure_round(struct bench *b, bool keep, struct mf_err *err
 static enum mf_code measure_all(struct bench *b, struct mf_err *err)
 {
   const struct bench_args *a = b->args;
-  enum mf_code code = mf_loop_new(&b->loop, err);
+  enum mf_code code = mf_stage_init(&b->stage, NULL, NULL, err);
   if (code == MF_OK)
     code = open_providers(b, err);
   for (unsigned i = 0; code == MF_OK && i < WARM_UP_RUNS; i++)
@@ -239,15 +240,15 @@ static enum mf_code measure_all(struct bench *b, struct mf_err *err)
 
   struct mf_provider *asked = b->providers[MODE_POOL] ? b->providers[MODE_POOL] : b->providers[MODE_DEMAND];
   if (code == MF_OK)
-    code = mf_measure_idle(b->loop, 500, err);
+    code = mf_measure_idle(b->stage.loop, 500, err);
   if (code == MF_OK)
-    code = mf_measure_info(b->loop, asked, &b->info, err);
+    code = mf_measure_info(b->stage.loop, asked, &b->info, err);
   for (unsigned i = 0; code == MF_OK && a->seconds && i < b->variant_n; i++) {
     struct variant *v = &b->variants[i];
-    code = mf_measure_rate(b->loop, b->providers[v->mode], &v->spec, (unsigned)a->concurrency, (double)a->seconds,
+    code = mf_measure_rate(b->stage.loop, b->providers[v->mode], &v->spec, (unsigned)a->concurrency, (double)a->seconds,
                            &v->rate, err);
     if (code == MF_OK)
-      code = mf_measure_idle(b->loop, 300, err);
+      code = mf_measure_idle(b->stage.loop, 300, err);
   }
   return code;
 }
@@ -255,11 +256,10 @@ static enum mf_code measure_all(struct bench *b, struct mf_err *err)
 static void bench_done(struct bench *b)
 {
   for (enum mode m = 0; m < MODE_N; m++)
-    mf_measure_close(b->loop, b->providers[m]);
+    mf_measure_close(b->stage.loop, b->providers[m]);
   for (unsigned i = 0; i < b->variant_n; i++)
     mf_samples_done(&b->variants[i].samples);
-  if (b->loop)
-    mf_loop_free(b->loop);
+  mf_stage_done(&b->stage, false);
 }
 
 /* ---- telling ---- */

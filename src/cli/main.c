@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -36,6 +37,17 @@ static void survive_closed_pipes(void)
   (void)sigaction(SIGPIPE, &sa, NULL);
 }
 
+/* A connection, a sandbox and an artifact each hold descriptors; the usual 1024 is a limit for programs with select(2).
+ */
+static void raise_descriptor_limit(void)
+{
+  struct rlimit r;
+  if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < r.rlim_max) {
+    r.rlim_cur = r.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &r);
+  }
+}
+
 int main(int argc, char **argv)
 {
   if (mf_local_is_supervisor(argc, argv))
@@ -43,6 +55,7 @@ int main(int argc, char **argv)
 
   fill_standard_fds();
   survive_closed_pipes();
+  raise_descriptor_limit();
 
   const char *name = argc > 1 ? argv[1] : "";
   if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)

@@ -1,15 +1,13 @@
 /* `mayfly model`: a language model that follows a script. */
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <unistd.h>
 
+#include "announce.h"
 #include "base/fd.h"
 #include "base/num.h"
 #include "base/time.h"
 #include "cli.h"
 #include "model/model.h"
-#include "signals.h"
+#include "stage.h"
 
 #include "base/banned.h"
 
@@ -67,33 +65,15 @@ static enum mf_code parse_args(struct model_args *a, const struct mf_command *se
   return MF_OK;
 }
 
-/* Whoever waits for the file sees it whole: it gets its name when it is written. */
-static enum mf_code write_port_file(const char *path, unsigned port, struct mf_err *err)
-{
-  char text[16];
-  int n = snprintf(text, sizeof(text), "%u\n", port);
-  mf_auto_free char *draft = mf_xasprintf("%s.%d", path, (int)getpid());
-  mf_auto_close int fd = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
-  if (fd < 0)
-    return mf_fail(err, MF_E_SYS, errno, "--port-file");
-  enum mf_code code = mf_write_all(fd, text, (size_t)n, err);
-  if (!code && rename(draft, path) < 0)
-    code = mf_fail(err, MF_E_SYS, errno, "--port-file");
-  if (code)
-    (void)unlink(draft);
-  return code;
-}
-
 struct serving {
-  struct mf_loop *loop;
+  struct mf_stage stage;
   struct mf_model *model;
-  struct mf_signals *signals;
 };
 
 static void on_stopped(void *user)
 {
   struct serving *s = user;
-  mf_loop_stop(s->loop);
+  mf_loop_stop(s->stage.loop);
 }
 
 static void on_signal(void *user, int sig)
@@ -102,31 +82,17 @@ static void on_signal(void *user, int sig)
   mf_model_stop(s->model, mf_now_ns() + STOP_MS * MF_NS_PER_MS, on_stopped, s);
 }
 
-static enum mf_code announce(const struct serving *s, const struct model_args *a, struct mf_err *err)
-{
-  unsigned port = mf_model_port(s->model);
-  enum mf_code code = a->port_file ? write_port_file(a->port_file, port, err) : MF_OK;
-  if (code || a->quiet)
-    return code;
-  char line[300];
-  const char *host = a->host ? a->host : "127.0.0.1";
-  bool is_v6 = strchr(host, ':') != NULL;
-  int n = snprintf(line, sizeof(line), "listening on http://%s%.200s%s:%u/v1\n", is_v6 ? "[" : "", host,
-                   is_v6 ? "]" : "", port);
-  return mf_write_all(STDOUT_FILENO, line, (size_t)n, err);
-}
-
 static enum mf_code serve(struct serving *s, const struct model_args *a, struct mf_str text, struct mf_err *err)
 {
   const struct mf_model_config config = { .scenario = text, .host = a->host, .port = (uint16_t)a->port };
-  enum mf_code code = mf_loop_new(&s->loop, err);
+  enum mf_code code = mf_stage_init(&s->stage, on_signal, s, err);
   if (!code)
-    code = mf_model_new(s->loop, &config, &s->model, err);
-  if (!code)
-    code = mf_signals_new(s->loop, on_signal, s, &s->signals, err);
-  if (!code)
-    code = announce(s, a, err);
-  return code ? code : mf_loop_run(s->loop, err);
+    code = mf_model_new(s->stage.loop, &config, &s->model, err);
+  if (!code) {
+    const struct mf_address address = { .host = a->host, .port = mf_model_port(s->model) };
+    code = mf_announce(&address, a->port_file, a->quiet, err);
+  }
+  return code ? code : mf_loop_run(s->stage.loop, err);
 }
 
 static int run_model(const struct mf_command *self, int argc, char **argv)
@@ -152,9 +118,8 @@ static int run_model(const struct mf_command *self, int argc, char **argv)
     code = serve(&s, &a, (struct mf_str){ text, n }, &err);
   if (code)
     mf_say("model: %s", err.msg);
-  mf_signals_free(s.signals);
   mf_model_free(s.model);
-  mf_loop_free(s.loop);
+  mf_stage_done(&s.stage, false);
   return code ? 1 : 0;
 }
 

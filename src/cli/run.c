@@ -12,7 +12,7 @@
 #include "input.h"
 #include "local/local.h"
 #include "report.h"
-#include "signals.h"
+#include "stage.h"
 
 #include "base/banned.h"
 
@@ -81,9 +81,8 @@ struct run_args {
 struct run_state {
   const struct run_args *args;
   const struct mf_sandbox_spec *spec;
-  struct mf_loop *loop;
+  struct mf_stage stage;
   struct mf_console *console;
-  struct mf_signals *signals;
   struct mf_provider *provider; /* NULL when closed */
   struct mf_run *run;           /* NULL when none is under way */
   struct mf_sandbox_result *result;
@@ -237,7 +236,7 @@ static void on_closed(void *user)
 {
   struct run_state *s = user;
   s->provider = NULL;
-  mf_loop_stop(s->loop);
+  mf_loop_stop(s->stage.loop);
 }
 
 static void close_now(void *user)
@@ -253,8 +252,8 @@ static void close_later(struct run_state *s)
     return;
   s->closing = true;
   mf_console_progress_end(s->console);
-  if (mf_loop_defer(s->loop, close_now, s, NULL) != MF_OK)
-    mf_loop_stop(s->loop);
+  if (mf_loop_defer(s->stage.loop, close_now, s, NULL) != MF_OK)
+    mf_loop_stop(s->stage.loop);
 }
 
 static void give_up(struct run_state *s, const struct mf_err *err)
@@ -339,27 +338,23 @@ static enum mf_code run_loop(struct run_state *s, struct mf_err *err)
   /* Repaired text can be three times the raw bytes but never more than the limit; one byte of slack for each. */
   size_t kept_max = (size_t)MF_MAX(s->spec->limits.stdout_bytes, s->spec->limits.stderr_bytes) + 4096;
 
-  enum mf_code code = mf_loop_new(&s->loop, err);
+  enum mf_code code = mf_stage_init(&s->stage, on_signal, s, err);
   if (code == MF_OK)
-    code = mf_console_new(s->loop, kept_max, &console_events, s, &s->console, err);
-  if (code == MF_OK)
-    code = mf_signals_new(s->loop, on_signal, s, &s->signals, err);
+    code = mf_console_new(s->stage.loop, kept_max, &console_events, s, &s->console, err);
   if (code == MF_OK) {
     mf_console_progress(s->console, "starting", 0);
-    code = mf_local_new(s->loop, &s->args->config, on_ready, s, &s->provider, err);
+    code = mf_local_new(s->stage.loop, &s->args->config, on_ready, s, &s->provider, err);
   }
   if (code == MF_OK)
-    code = mf_loop_run(s->loop, err);
+    code = mf_loop_run(s->stage.loop, err);
   return code;
 }
 
 static void run_state_done(struct run_state *s)
 {
   mf_sandbox_result_free(s->result);
-  mf_signals_free(s->signals);
   mf_console_free(s->console);
-  if (s->loop && !s->provider)
-    mf_loop_free(s->loop);
+  mf_stage_done(&s->stage, s->provider != NULL);
 }
 
 /* ---- afterwards ---- */
