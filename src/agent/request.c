@@ -252,7 +252,7 @@ static bool check_tool_calls(const struct mf_json_val *v, uint64_t *ret, struct 
 static bool check_tools(const struct mf_agent *agent, const struct mf_turn_request *r, struct mf_api_error *e)
 {
   struct mf_toolset *tools = NULL;
-  if (!mf_toolset_new(&agent->tools, r->tools, &tools, e))
+  if (!mf_toolset_check_choice(NULL, r->choice, e) || !mf_toolset_new(&agent->tools, r->tools, &tools, e))
     return false;
   bool is_inherited = !r->tools && r->previous_id.len > 0;
   bool is_ok = is_inherited || mf_toolset_check_choice(tools, r->choice, e);

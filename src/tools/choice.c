@@ -64,7 +64,7 @@ static bool check_allowed(const struct mf_toolset *t, const struct mf_json_val *
     if (mf_json_type_of(it.val) != MF_JSON_OBJ || mf_str_is(text_of(it.val, "type"), "allowed_tools"))
       return fail_form(e);
     if (mf_str_is(text_of(it.val, "type"), "code_interpreter")) {
-      if (!toolset_find_kind(t, &tool_code_interpreter))
+      if (t && !toolset_find_kind(t, &tool_code_interpreter))
         return tool_config_fail(e, "tool_choice selects code_interpreter, but it is not declared");
     } else if (!mf_toolset_check_choice(t, it.val, e)) {
       return false;
@@ -81,11 +81,11 @@ bool mf_toolset_check_choice(const struct mf_toolset *t, const struct mf_json_va
   case CHOICE_FUNCTION:
     return true;
   case CHOICE_CUSTOM:
-    return custom_of(t, choice) ||
+    return !t || custom_of(t, choice) ||
            tool_config_fail(e, "tool_choice selects custom tool '%.*s', but no matching custom tool is declared",
                             TOOL_SHOWN(name_of(choice)));
   case CHOICE_SHELL:
-    return toolset_find_kind(t, &tool_shell) ||
+    return !t || toolset_find_kind(t, &tool_shell) ||
            tool_config_fail(e, "tool_choice selects the shell tool, but no shell tool is declared");
   case CHOICE_ALLOWED:
     return check_allowed(t, choice, e);

@@ -90,8 +90,32 @@ static void bad_choices(void **state)
           "tool error: invalid tool config: tool_choice selects code_interpreter, but it is not declared");
 }
 
+/* Its form can be looked at before there are tools. */
+static void form_alone(void **state)
+{
+  static const struct {
+    const char *choice;
+    bool is_good;
+  } rows[] = {
+    { "'auto'", true },
+    { "{'type':'custom','name':'nowhere'}", true },
+    { "{'type':'shell'}", true },
+    { "{'type':'allowed_tools','mode':'auto','tools':[{'type':'code_interpreter'},{'type':'shell'}]}", true },
+    { "{'type':'code_interpreter'}", false },
+    { "{'type':'allowed_tools','mode':'auto','tools':['x']}", false },
+    { "3", false },
+  };
+  for (size_t i = 0; i < MF_ARRAY_N(rows); i++) {
+    mf_auto_json struct mf_json *doc = parsed(rows[i].choice);
+    struct mf_api_error e = { 0 };
+    if (mf_toolset_check_choice(NULL, mf_json_root(doc), &e) != rows[i].is_good)
+      fail_msg("%s", rows[i].choice);
+  }
+}
+
 int main(void)
 {
-  const struct CMUnitTest tests[] = { cmocka_unit_test(good_choices), cmocka_unit_test(bad_choices) };
+  const struct CMUnitTest tests[] = { cmocka_unit_test(good_choices), cmocka_unit_test(bad_choices),
+                                      cmocka_unit_test(form_alone) };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

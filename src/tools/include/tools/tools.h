@@ -61,7 +61,7 @@ bool mf_toolset_only_functions(const struct mf_toolset *t); /* the raw proxy may
  * max_tool_calls. */
 bool mf_toolset_write_upstream(const struct mf_toolset *t, bool without_gateway, struct mf_json_writer *w);
 /* tool_choice as the client sent it → what goes upstream; returns false when the key is left out (auto). On a bad
- * choice *e. */
+ * choice *e. t NULL: only its form is checked, before the tools are. */
 bool mf_toolset_check_choice(const struct mf_toolset *t, const struct mf_json_val *choice, struct mf_api_error *e);
 bool mf_toolset_write_choice(const struct mf_toolset *t, const struct mf_json_val *choice, struct mf_json_writer *w);
 
