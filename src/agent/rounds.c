@@ -299,7 +299,7 @@ static bool take_body(struct run *run, struct mf_http_call *call)
 
 /* ---- asking ---- */
 
-static bool open_call(struct run *run, struct mf_http_call **ret)
+static bool open_call(struct run *run)
 {
   struct mf_err err = { 0 };
   const struct mf_agent_config *c = &run->t.agent->config;
@@ -325,22 +325,41 @@ static bool open_call(struct run *run, struct mf_http_call **ret)
     .body = mf_buf_str(&body),
     .idle_ms = c->chunk_timeout_ms,
   };
-  enum mf_code code = mf_http_call_open(run->t.agent->client, run->t.self, &req, ret, &err);
+  enum mf_code code = mf_http_call_open(run->t.agent->client, run->t.self, &req, &run->call, &err);
   return code ? fail_call(run, code, &err) : true;
 }
 
 static bool ask(struct run *run)
 {
-  struct mf_http_call *call = NULL;
   run->t.agent->stats.rounds++;
-  if (!open_call(run, &call))
+  if (!open_call(run))
     return false;
-  int status = mf_http_call_status(call);
-  bool ok = status < 200 || status > 299 ? refused(run, call)
-            : run->sink                  ? take_stream(run, call)
-                                         : take_body(run, call);
-  mf_http_call_close(call);
+  int status = mf_http_call_status(run->call);
+  if (status < 200 || status > 299)
+    return refused(run, run->call);
+  if (run->sink)
+    return take_stream(run, run->call);
+  bool ok = take_body(run, run->call);
+  mf_http_call_close(run->call);
+  run->call = NULL;
   return ok;
+}
+
+/* A stream's terminal event is not the end of its HTTP message, and only a connection whose message has ended can be
+ * used again. The end is close behind, as a rule: it is waited for when there is nothing else to do, and not long. */
+static void leave_call(struct run *run)
+{
+  enum { TRIES = 8 };
+  bool has_ended = false;
+  for (int i = 0; i < TRIES && !has_ended && run->call; i++) {
+    struct mf_str rest = { .len = 1 };
+    while (!has_ended && mf_http_call_is_ready(run->call))
+      has_ended = mf_http_call_read(run->call, run->t.self, &rest, NULL) != MF_OK || rest.len == 0;
+    if (!has_ended && mf_fiber_sleep(run->t.self, i == 0 ? 0 : MF_NS_PER_MS) != MF_OK)
+      has_ended = true;
+  }
+  mf_http_call_close(run->call);
+  run->call = NULL;
 }
 
 /* ---- rounds ---- */
@@ -397,6 +416,7 @@ static bool play_rounds(struct run *run)
     }
     if (!next_input(run, gateway_n))
       return false;
+    leave_call(run);
     slots_clear(run);
     mf_acc_free(run->acc);
     run->acc = NULL;
@@ -449,6 +469,7 @@ static void run_init(struct run *run)
 
 static void run_done(struct run *run)
 {
+  mf_http_call_close(run->call);
   slots_clear(run);
   free(run->slots);
   mf_acc_free(run->acc);
@@ -473,8 +494,8 @@ void mf_turn_run(struct mf_agent *agent, struct mf_fiber *self, const struct mf_
     ret->end = mf_fiber_is_cancelled(self) ? MF_TURN_CANCELLED : MF_TURN_ERROR;
   } else {
     memcpy(ret->id, run.t.id, sizeof(ret->id));
-    if (play_rounds(&run))
-      finish(&run);
+    if (play_rounds(&run) && finish(&run))
+      leave_call(&run);
     if (ret->end == MF_TURN_ERROR && sink)
       deliver_error(&run);
   }

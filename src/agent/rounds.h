@@ -48,6 +48,7 @@ struct run {
 
   /* of the round */
   unsigned round;
+  struct mf_http_call *call;       /* until the next round, or the end */
   struct mf_acc *acc;              /* of the newest round; what the response says of itself is what that round said */
   const struct mf_acc_item *items; /* of the accumulator, once the round has ended */
   size_t item_n;

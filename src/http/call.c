@@ -456,10 +456,15 @@ static void change_places(struct mf_http_call *call)
   call->arriving = b;
 }
 
+bool mf_http_call_is_ready(const struct mf_http_call *call)
+{
+  return call->arriving.len > 0 || call->is_over;
+}
+
 enum mf_code mf_http_call_read(struct mf_http_call *call, struct mf_fiber *self, struct mf_str *ret, struct mf_err *err)
 {
   uint64_t since_ns = call->idle_ns ? mf_now_ns() : 0;
-  while (call->arriving.len == 0 && !call->is_over) {
+  while (!mf_http_call_is_ready(call)) {
     enum mf_code code = wait_for_more(call, self, since_ns);
     if (code)
       return fail_wait(call, code, err);

@@ -42,6 +42,8 @@ size_t mf_http_call_headers(const struct mf_http_call *call, const struct mf_htt
  * MF_E_TIMEOUT when nothing came for idle_ms, MF_E_CANCELLED. What has come is given out before any of these. */
 MF_MUST_USE enum mf_code mf_http_call_read(struct mf_http_call *call, struct mf_fiber *self, struct mf_str *ret,
                                            struct mf_err *err);
+/* Whether a read would give something, or the end, without waiting. */
+bool mf_http_call_is_ready(const struct mf_http_call *call);
 /* The whole body into *ret, which is initialised here; release it with mf_buf_done, also after an error. MF_E_LIMIT:
  * over max. */
 MF_MUST_USE enum mf_code mf_http_call_read_all(struct mf_http_call *call, struct mf_fiber *self, size_t max,
