@@ -25,12 +25,6 @@ RUN = {"pick": "turn", "loop": True, "rounds": [
 PLAIN = {"pick": "turn", "loop": True, "rounds": [{"text": "You said: {{last_user_text}}"}]}
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
 class Server:
     """A program that serves HTTP on a port of 127.0.0.1 and ends with SIGTERM."""
 
@@ -128,7 +122,6 @@ class Gateway(Server):
         self.own_home = None if home else tempfile.TemporaryDirectory(prefix="mf-home-")
         self.home = home or self.own_home.name
         self.log_path = log or os.path.join(self.home, "log")
-        self.port = free_port()
         base = upstream if isinstance(upstream, str) else "http://127.0.0.1:%d" % upstream.port
         keep = {k: v for k, v in os.environ.items()
                 if not k.startswith(("AGENTIC_", "OPENAI_", "OIDC_", "GATEWAY_", "LLM_", "DATABASE_", "SQLITE_", "CORS_"))}
@@ -138,28 +131,27 @@ class Gateway(Server):
             keep.update({"AGENTIC_CODE_INTERPRETER_" + k.upper(): str(v) for k, v in settings.items()})
         keep.update(env or {})
         argv = [*wrap, places.mayfly(), "serve", "--llm-api-base", base, "--gateway-host", "127.0.0.1",
-                "--gateway-port", str(self.port), "--skip-llm-ready-check", *options]
+                "--gateway-port", "0", "--skip-llm-ready-check", *options]
         with open(self.log_path, "ab") as log_file:
             self.start(argv, keep, log_file)
         if wait:
             self.wait_until_ready()
 
     def wait_until_ready(self):
-        end = time.monotonic() + PATIENCE * 2
-        while time.monotonic() < end:
-            if self.process.poll() is not None:
-                raise SystemExit("mayfly serve ended with %s:\n%s" % (self.process.returncode, self.log()))
-            try:
-                if self.call("GET", "/health")[0] == 200:
-                    return
-            except OSError:
-                pass
-            time.sleep(0.02)
-        raise SystemExit("mayfly serve does not answer:\n" + self.log())
+        line = self.process.stdout.readline().decode()
+        if not line.startswith("listening on http://127.0.0.1:"):
+            self.kill()
+            raise SystemExit("mayfly serve did not start (%s):\n%s" % (self.process.returncode, self.log()))
+        self.port = int(line.split(":")[2].split("/")[0])
 
     def log(self):
+        if not os.path.exists(self.log_path):
+            return "(its log is gone)"
         with open(self.log_path, encoding="utf-8", errors="replace") as f:
             return f.read()
+
+    def stop_keeping_home(self):
+        return super().stop()
 
     def stop(self):
         try:

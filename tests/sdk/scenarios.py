@@ -64,9 +64,10 @@ ALL = {
         {"reasoning": "There it is.", "text": "The program printed:\n{{last_tool_output.stdout}}",
          "usage": {"input_tokens": 200, "output_tokens": 30, "cached_tokens": 50}}]},
     "weather": {"pick": "turn", "loop": True, "rounds": [{"calls": [WEATHER]}, {"text": "It says {{last_tool_output}}"}]},
+    # The gateway's output and the client's are one run or two, by where the client puts its call.
     "mixed": {"pick": "turn", "loop": True, "rounds": [
         {"calls": [{"name": "code_interpreter", "arguments": {"code": "print(6 * 7)"}}, WEATHER]},
-        {"text": "It says {{last_tool_output}}"}]},
+        {"text": "It says {{last_tool_output}}"}, {"text": "It says {{last_tool_output}}"}]},
     "two": {"pick": "turn", "loop": True, "rounds": [
         {"calls": [{"name": "code_interpreter", "arguments": {"code": "print('first')"}},
                    {"name": "code_interpreter", "arguments": {"code": "raise ValueError('second')"}}]},
