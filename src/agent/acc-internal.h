@@ -42,8 +42,10 @@ struct mf_acc {
   size_t item_n, item_cap;
   struct acc_view *view; /* what mf_acc_items returned last */
   struct mf_usage usage;
-  struct mf_buf error, incomplete, response;
-  struct mf_json *doc; /* of the newest event */
+  struct mf_buf error, incomplete;
+  struct mf_json *doc;                /* of the newest event, or of the body */
+  struct mf_json *last;               /* of the terminal event */
+  const struct mf_json_val *response; /* in one of them */
   /* of strict only */
   bool saw_created, saw_in_progress, saw_sequence;
   uint64_t sequence;

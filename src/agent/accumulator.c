@@ -100,7 +100,6 @@ struct mf_acc *mf_acc_new(bool strict, size_t retained_max)
   a->view = mf_xcalloc(1, sizeof(*a->view));
   mf_buf_init(&a->error, a->max);
   mf_buf_init(&a->incomplete, a->max);
-  mf_buf_init(&a->response, a->max);
   return a;
 }
 
@@ -115,38 +114,12 @@ void mf_acc_free(struct mf_acc *a)
   free(a->view);
   mf_buf_done(&a->error);
   mf_buf_done(&a->incomplete);
-  mf_buf_done(&a->response);
   mf_json_free(a->doc);
+  mf_json_free(a->last);
   free(a);
 }
 
 /* ---- the response object ---- */
-
-/* Its items are kept one by one; a second copy would double what a response weighs. */
-static enum mf_code keep_response(struct mf_acc *a, const struct mf_json_val *response, struct mf_err *err)
-{
-  mf_auto_buf struct mf_buf text;
-  mf_buf_init(&text, a->max);
-  struct mf_json_writer w;
-  mf_jw_init(&w, &text, false);
-  mf_jw_obj(&w);
-  struct mf_json_iter it = mf_json_iter(response);
-  while (mf_json_next(&it)) {
-    if (memchr(it.key.ptr, 0, it.key.len))
-      continue;
-    mf_jw_key(&w, it.key.ptr);
-    if (mf_str_is(it.key, "output")) {
-      mf_jw_arr(&w);
-      mf_jw_arr_end(&w);
-    } else {
-      mf_jw_val(&w, it.val);
-    }
-  }
-  mf_jw_obj_end(&w);
-  if (w.code)
-    return mf_fail(err, MF_E_LIMIT, 0, "the upstream response is larger than %zu bytes", a->max);
-  return acc_set(a, &a->response, mf_buf_str(&text), err);
-}
 
 static enum mf_code keep_end(struct mf_acc *a, const struct mf_json_val *response, struct mf_err *err)
 {
@@ -216,13 +189,15 @@ static enum mf_code feed_lifecycle(struct mf_acc *a, const struct event_row *row
     return mf_fail(err, MF_E_INPUT, 0, "%s: response.status is '%.*s'", row->name, (int)MF_MIN(status.len, 40u),
                    status.ptr);
 
-  enum mf_code code = is_object ? keep_response(a, response, err) : MF_OK;
   e->verdict = MF_ACC_SWALLOW;
-  if (code || row->class == EVENT_LIFECYCLE)
-    return code;
+  if (row->class == EVENT_LIFECYCLE)
+    return MF_OK;
   e->verdict = MF_ACC_TERMINAL;
   a->state = row->status || status.len == 0 ? row->state : state_of(status);
-  code = keep_end(a, response, err);
+  a->response = is_object ? response : NULL;
+  a->last = a->doc;
+  a->doc = NULL;
+  enum mf_code code = keep_end(a, response, err);
   for (size_t i = 0; i < a->item_n && !code && a->strict && a->state == MF_UPSTREAM_COMPLETED; i++)
     if (!a->items[i]->pub.is_done)
       code = mf_fail(err, MF_E_INPUT, 0, "%s: an item is still open", row->name);
@@ -399,8 +374,8 @@ static enum mf_code feed_body(struct mf_acc *a, struct mf_str body, struct mf_er
     return mf_fail(err, MF_E_INPUT, 0, "upstream response: id or status is missing");
 
   a->state = status.len > 0 ? state_of(status) : has_error ? MF_UPSTREAM_FAILED : MF_UPSTREAM_COMPLETED;
-  code = keep_response(a, root, err);
-  return code ? code : keep_end(a, root, err);
+  a->response = root;
+  return keep_end(a, root, err);
 }
 
 enum mf_code mf_acc_feed_json(struct mf_acc *a, struct mf_str body, struct mf_err *err)
@@ -452,7 +427,7 @@ struct mf_str mf_acc_incomplete(const struct mf_acc *a)
   return mf_buf_str(&a->incomplete);
 }
 
-struct mf_str mf_acc_response(const struct mf_acc *a)
+const struct mf_json_val *mf_acc_response(const struct mf_acc *a)
 {
-  return mf_buf_str(&a->response);
+  return a->response;
 }

@@ -199,12 +199,7 @@ static void write_choice(struct mf_json_writer *w, const struct run *run)
 
 bool payload_write(struct run *run, const char *status, struct mf_buf *out)
 {
-  mf_auto_json struct mf_json *doc = NULL;
-  const struct mf_json_val *upstream = NULL;
-  struct mf_str said = run->acc ? mf_acc_response(run->acc) : (struct mf_str){ 0 };
-  if (said.len > 0 && mf_json_parse(said, &kept_limits, &doc, NULL) == MF_OK)
-    upstream = mf_json_root(doc);
-
+  const struct mf_json_val *upstream = run->acc ? mf_acc_response(run->acc) : NULL;
   struct mf_json_writer w;
   mf_jw_init(&w, out, false);
   mf_jw_obj(&w);
@@ -318,7 +313,8 @@ bool payload_store(struct run *run)
 
   struct mf_err err = { .code = MF_E_LIMIT, .msg = "no memory" };
   enum mf_code code = MF_E_LIMIT;
-  bool ok = write_value(&tools, t->tools) && write_value(&choice, t->choice) &&
+  /* A choice was for the first answer: once the model has had its way after a tool, none is left to inherit. */
+  bool ok = write_value(&tools, t->tools) && write_value(&choice, run->round == 0 ? t->choice : NULL) &&
             write_value(&instructions, mf_json_get(mf_json_root(t->r->doc), "instructions"));
   const struct mf_store_response kept = {
     .id = mf_str_of(t->id),

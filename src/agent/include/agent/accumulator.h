@@ -5,7 +5,8 @@
  * upstream_index and an id of its own. Unknown item and event types are kept and passed through.
  *
  * Thread: one at a time. Every string that it returns is borrowed until the next feed, end or free. Memory: what it
- * keeps is at most retained_max, and the event that was fed last, which whoever read it has bounded. */
+ * keeps is at most retained_max, and the terminal event and the one that was fed last, which whoever read them has
+ * bounded. */
 #ifndef MF_AGENT_ACCUMULATOR_H
 #define MF_AGENT_ACCUMULATOR_H
 
@@ -69,7 +70,8 @@ struct mf_usage mf_acc_usage(const struct mf_acc *a);
 void mf_usage_add(struct mf_usage *sum, const struct mf_usage *u); /* saturating */
 struct mf_str mf_acc_error(const struct mf_acc *a);      /* upstream's error object as JSON; empty when none */
 struct mf_str mf_acc_incomplete(const struct mf_acc *a); /* incomplete_details as JSON; empty when none */
-/* The newest `response` object of a lifecycle event, as JSON; its output is [], because the items are above. */
-struct mf_str mf_acc_response(const struct mf_acc *a);
+/* The response object of the terminal event or of the body, as it came (its items, put right, are above). NULL when
+ * there was none. Good until mf_acc_free. */
+const struct mf_json_val *mf_acc_response(const struct mf_acc *a);
 
 #endif
