@@ -99,18 +99,6 @@ static void answer_rate(struct bench *b)
 
 static void begin_runs(void *user);
 
-static void on_started(void *user)
-{
-  (void)user;
-}
-
-static void on_output(void *user, bool is_stderr, struct mf_str text)
-{
-  (void)user;
-  (void)is_stderr;
-  (void)text;
-}
-
 static void on_finished(void *user, struct mf_sandbox_result *r)
 {
   struct bench *b = user;
@@ -125,7 +113,7 @@ static void on_finished(void *user, struct mf_sandbox_result *r)
   begin_runs(b);
 }
 
-static const struct mf_sandbox_events events = { on_started, on_output, on_finished };
+static const struct mf_sandbox_events events = { .finished = on_finished };
 
 /* Keeps as many runs going as are wanted, and answers when the last one has ended. */
 static void begin_runs(void *user)

@@ -29,7 +29,48 @@ static void put_fish(struct mf_buf *out, const char *text)
   put_quoted(out, text, "\\", "\\'");
 }
 
+/* ---- what may follow: one rule for values of options and for plain words ---- */
+
+static void put_command_names(struct mf_buf *out)
+{
+  for (const struct mf_command *const *c = mf_commands; *c; c++)
+    mf_put(out, "%s%s", c == mf_commands ? "" : " ", (*c)->name);
+}
+
+/* How a shell says it. */
+struct offer_form {
+  const char *nothing, *file, *dir;
+  const char *before, *after; /* of a list of words */
+};
+
+/* `choices` as in struct mf_opt, or "@command". */
+static void put_offer(struct mf_buf *out, const char *choices, const struct offer_form *f)
+{
+  if (!choices) {
+    mf_put(out, "%s", f->nothing);
+  } else if (strcmp(choices, "@file") == 0) {
+    mf_put(out, "%s", f->file);
+  } else if (strcmp(choices, "@dir") == 0) {
+    mf_put(out, "%s", f->dir);
+  } else {
+    mf_put(out, "%s", f->before);
+    if (strcmp(choices, "@command") == 0)
+      put_command_names(out);
+    else
+      mf_put(out, "%s", choices);
+    mf_put(out, "%s", f->after);
+  }
+}
+
 /* ---- bash ---- */
+
+static const struct offer_form bash_offer = {
+  .nothing = "",
+  .file = "compopt -o filenames; COMPREPLY=($(compgen -f -- \"$cur\"))",
+  .dir = "compopt -o filenames; COMPREPLY=($(compgen -d -- \"$cur\"))",
+  .before = "COMPREPLY=($(compgen -W '",
+  .after = "' -- \"$cur\"))",
+};
 
 static void put_bash_value(struct mf_buf *out, const struct mf_opt *o)
 {
@@ -38,20 +79,8 @@ static void put_bash_value(struct mf_buf *out, const struct mf_opt *o)
   else
     mf_put(out, "      ");
   mf_put(out, "--%s) ", o->name);
-  if (!o->choices)
-    mf_put(out, "return ;;\n");
-  else if (strcmp(o->choices, "@file") == 0)
-    mf_put(out, "compopt -o filenames; COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n");
-  else if (strcmp(o->choices, "@dir") == 0)
-    mf_put(out, "compopt -o filenames; COMPREPLY=($(compgen -d -- \"$cur\")); return ;;\n");
-  else
-    mf_put(out, "COMPREPLY=($(compgen -W '%s' -- \"$cur\")); return ;;\n", o->choices);
-}
-
-static void put_command_names(struct mf_buf *out)
-{
-  for (const struct mf_command *const *c = mf_commands; *c; c++)
-    mf_put(out, "%s%s", c == mf_commands ? "" : " ", (*c)->name);
+  put_offer(out, o->choices, &bash_offer);
+  mf_put(out, "%sreturn ;;\n", o->choices ? "; " : "");
 }
 
 void mf_complete_bash(struct mf_buf *out)
@@ -76,15 +105,10 @@ void mf_complete_bash(struct mf_buf *out)
       if (o->help)
         mf_put(out, "--%s ", o->name);
     mf_put(out, "' -- \"$cur\")); return ;;\n    esac\n");
-    const char *words = (*c)->words;
-    if (words && strcmp(words, "@file") == 0) {
-      mf_put(out, "    compopt -o filenames; COMPREPLY=($(compgen -f -- \"$cur\"))\n");
-    } else if (words && strcmp(words, "@command") == 0) {
-      mf_put(out, "    COMPREPLY=($(compgen -W '");
-      put_command_names(out);
-      mf_put(out, "' -- \"$cur\"))\n");
-    } else if (words) {
-      mf_put(out, "    COMPREPLY=($(compgen -W '%s' -- \"$cur\"))\n", words);
+    if ((*c)->words) {
+      mf_put(out, "    ");
+      put_offer(out, (*c)->words, &bash_offer);
+      mf_put(out, "\n");
     }
     mf_put(out, "    ;;\n");
   }
@@ -92,6 +116,14 @@ void mf_complete_bash(struct mf_buf *out)
 }
 
 /* ---- zsh ---- */
+
+static const struct offer_form zsh_offer = {
+  .nothing = " ",
+  .file = "_files",
+  .dir = "_files -/",
+  .before = "(",
+  .after = ")",
+};
 
 static void put_zsh_option(struct mf_buf *out, const struct mf_opt *o)
 {
@@ -106,14 +138,8 @@ static void put_zsh_option(struct mf_buf *out, const struct mf_opt *o)
   if (o->arg) {
     mf_put(out, ":");
     put_zsh(out, o->arg);
-    if (!o->choices)
-      mf_put(out, ": ");
-    else if (strcmp(o->choices, "@file") == 0)
-      mf_put(out, ":_files");
-    else if (strcmp(o->choices, "@dir") == 0)
-      mf_put(out, ":_files -/");
-    else
-      mf_put(out, ":(%s)", o->choices);
+    mf_put(out, ":");
+    put_offer(out, o->choices, &zsh_offer);
   }
   mf_put(out, "'");
 }
@@ -141,14 +167,10 @@ void mf_complete_zsh(struct mf_buf *out)
       if (o->help)
         put_zsh_option(out, o);
     const char *words = (*c)->words;
-    if (words && strcmp(words, "@file") == 0) {
-      mf_put(out, " \\\n        '*:file:_files'");
-    } else if (words && strcmp(words, "@command") == 0) {
-      mf_put(out, " \\\n        '1:command:(");
-      put_command_names(out);
-      mf_put(out, ")'");
-    } else if (words) {
-      mf_put(out, " \\\n        '1:word:(%s)'", words);
+    if (words) {
+      mf_put(out, " \\\n        '%s:word:", strcmp(words, "@file") == 0 ? "*" : "1");
+      put_offer(out, words, &zsh_offer);
+      mf_put(out, "'");
     }
     mf_put(out, "\n      ;;\n");
   }
@@ -156,6 +178,15 @@ void mf_complete_zsh(struct mf_buf *out)
 }
 
 /* ---- fish ---- */
+
+static const struct offer_form fish_word = { .nothing = "", .file = "-F", .dir = "-F", .before = "-a '", .after = "'" };
+static const struct offer_form fish_value = {
+  .nothing = "-x",
+  .file = "-r -F",
+  .dir = "-r -F",
+  .before = "-x -a '",
+  .after = "'",
+};
 
 void mf_complete_fish(struct mf_buf *out)
 {
@@ -167,16 +198,10 @@ void mf_complete_fish(struct mf_buf *out)
     mf_put(out, "'\n");
   }
   for (const struct mf_command *const *c = mf_commands; *c; c++) {
-    const char *words = (*c)->words;
-    if (words && strcmp(words, "@file") == 0) {
-      mf_put(out, "complete -c mayfly -n '__fish_seen_subcommand_from %s' -F\n", (*c)->name);
-    } else if (words) {
-      mf_put(out, "complete -c mayfly -n '__fish_seen_subcommand_from %s' -a '", (*c)->name);
-      if (strcmp(words, "@command") == 0)
-        put_command_names(out);
-      else
-        mf_put(out, "%s", words);
-      mf_put(out, "'\n");
+    if ((*c)->words) {
+      mf_put(out, "complete -c mayfly -n '__fish_seen_subcommand_from %s' ", (*c)->name);
+      put_offer(out, (*c)->words, &fish_word);
+      mf_put(out, "\n");
     }
     for (const struct mf_opt *o = (*c)->opts; o->name; o++) {
       if (!o->help)
@@ -184,12 +209,10 @@ void mf_complete_fish(struct mf_buf *out)
       mf_put(out, "complete -c mayfly -n '__fish_seen_subcommand_from %s' -l %s", (*c)->name, o->name);
       if (o->letter)
         mf_put(out, " -s %c", o->letter);
-      if (o->arg && o->choices && o->choices[0] == '@')
-        mf_put(out, " -r -F");
-      else if (o->arg && o->choices)
-        mf_put(out, " -x -a '%s'", o->choices);
-      else if (o->arg)
-        mf_put(out, " -x");
+      if (o->arg) {
+        mf_put(out, " ");
+        put_offer(out, o->choices, &fish_value);
+      }
       mf_put(out, " -d '");
       put_fish(out, o->help);
       mf_put(out, "'\n");

@@ -164,18 +164,6 @@ struct rate {
 
 static void rate_fill(void *user);
 
-static void rate_started(void *user)
-{
-  (void)user;
-}
-
-static void rate_output(void *user, bool is_stderr, struct mf_str text)
-{
-  (void)user;
-  (void)is_stderr;
-  (void)text;
-}
-
 static void rate_finished(void *user, struct mf_sandbox_result *r)
 {
   struct rate *x = user;
@@ -188,7 +176,7 @@ static void rate_finished(void *user, struct mf_sandbox_result *r)
   rate_fill(x);
 }
 
-static const struct mf_sandbox_events rate_events = { rate_started, rate_output, rate_finished };
+static const struct mf_sandbox_events rate_events = { .finished = rate_finished };
 
 static void rate_fill(void *user)
 {

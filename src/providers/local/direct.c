@@ -14,6 +14,7 @@
 #include "base/fd.h"
 #include "base/pidref.h"
 #include "base/time.h"
+#include "spawn-attr.h"
 #include "base/banned.h"
 
 #define WORD_FD 3
@@ -182,19 +183,6 @@ static int plan_actions(posix_spawn_file_actions_t *a, const struct mf_direct *d
   return e;
 }
 
-static int plan_attr(posix_spawnattr_t *attr)
-{
-  sigset_t none, all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  int e = posix_spawnattr_setflags(attr, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  if (!e)
-    e = posix_spawnattr_setsigmask(attr, &none);
-  if (!e)
-    e = posix_spawnattr_setsigdefault(attr, &all);
-  return e;
-}
-
 static int spawn_python(const struct mf_direct *d, char **argv, char **envp, const int out[3], pid_t *ret)
 {
   posix_spawn_file_actions_t actions;
@@ -206,7 +194,7 @@ static int spawn_python(const struct mf_direct *d, char **argv, char **envp, con
   if (!e) {
     e = plan_actions(&actions, d, out);
     if (!e)
-      e = plan_attr(&attr);
+      e = mf_spawn_plan_attr(&attr);
     if (!e)
       e = posix_spawn(ret, argv[0], &actions, &attr, argv, envp);
     posix_spawnattr_destroy(&attr);

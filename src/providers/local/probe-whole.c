@@ -57,18 +57,6 @@ static void on_info(void *user, const struct mf_local_info *info)
   close_later(w);
 }
 
-static void on_started(void *user)
-{
-  (void)user;
-}
-
-static void on_output(void *user, bool is_stderr, struct mf_str text)
-{
-  (void)user;
-  (void)is_stderr;
-  (void)text;
-}
-
 static void on_finished(void *user, struct mf_sandbox_result *r)
 {
   struct whole *w = user;
@@ -91,7 +79,7 @@ static void on_finished(void *user, struct mf_sandbox_result *r)
   mf_sandbox_result_free(r);
 }
 
-static const struct mf_sandbox_events events = { on_started, on_output, on_finished };
+static const struct mf_sandbox_events events = { .finished = on_finished };
 
 static void on_ready(void *user, enum mf_code code, const struct mf_err *err)
 {

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "spawn-attr.h"
 #include "base/banned.h"
 
 /* Both descriptors are moved out of the way of 3 and 4 first: dup2 in the child must not overwrite the one that comes
@@ -64,7 +65,7 @@ static int plan_fds(posix_spawn_file_actions_t *a, int config_fd, int sock_fd)
   return e;
 }
 
-static int plan_attr(posix_spawnattr_t *attr)
+int mf_spawn_plan_attr(posix_spawnattr_t *attr)
 {
   sigset_t none, all;
   sigemptyset(&none);
@@ -87,7 +88,7 @@ static int spawn_planned(int config_fd, int sock_fd, pid_t *ret_pid)
   if (!e) {
     e = plan_fds(&plan.actions, config_fd, sock_fd);
     if (!e)
-      e = plan_attr(&plan.attr);
+      e = mf_spawn_plan_attr(&plan.attr);
     char name[] = MF_SUPERVISOR_ARGV0;
     char *argv[] = { name, NULL };
     char *envp[] = { NULL };

@@ -75,6 +75,15 @@ static void unlock_folder(int dir, const char *name)
     return;
 }
 
+static DIR *open_folder(int dir, const char *name)
+{
+  mf_auto_close int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  DIR *opened = fd >= 0 ? fdopendir(fd) : NULL;
+  if (opened)
+    (void)mf_take_fd(&fd);
+  return opened;
+}
+
 /* Empties the folder `name` of the top: files go, folders are lifted to the top under a number, so that a tree of any
  * depth needs neither a stack nor long paths. Then the folder itself goes. Returns how much was done. */
 static unsigned remove_folder(int top, const char *name, unsigned long *counter)
@@ -82,12 +91,10 @@ static unsigned remove_folder(int top, const char *name, unsigned long *counter)
   if (!is_folder(top, name))
     return 0;
   unlock_folder(top, name);
-  int fd = openat(top, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-  if (!dir) {
-    mf_close_ptr(&fd);
+  DIR *dir = open_folder(top, name);
+  if (!dir)
     return 0;
-  }
+  int fd = dirfd(dir);
   unsigned done = 0;
   struct dirent *e;
   while ((e = readdir(dir))) {
@@ -109,12 +116,9 @@ static unsigned remove_folder(int top, const char *name, unsigned long *counter)
 /* One pass over the top. Returns how much was done. */
 static unsigned remove_pass(int top, unsigned long *counter)
 {
-  int fd = openat(top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-  if (!dir) {
-    mf_close_ptr(&fd);
+  DIR *dir = open_folder(top, ".");
+  if (!dir)
     return 0;
-  }
   unsigned done = 0;
   struct dirent *e;
   while ((e = readdir(dir))) {

@@ -232,12 +232,13 @@ enum mf_sandbox_cap {
   MF_CAP_CPU = 1u << 10,
 };
 
+/* `started`, `output` and `released` may be NULL: nobody listens. */
 struct mf_sandbox_events {
   void (*started)(void *user);                                    /* the user's code is about to run */
   void (*output)(void *user, bool is_stderr, struct mf_str text); /* live, valid UTF-8, already within the cap */
   void (*finished)(void *user, struct mf_sandbox_result *result); /* takes `result`; the run is gone */
   /* The last event, once for each run that was started, after `finished` and from the loop: every process of the run is
-   * gone and its place is free (mf_provider_busy). May be NULL; else `user` must live until then. */
+   * gone and its place is free (mf_provider_busy). Where it is not NULL, `user` must live until then. */
   void (*released)(void *user);
 };
 
