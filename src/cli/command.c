@@ -6,8 +6,17 @@
 #include "base/banned.h"
 
 const struct mf_command *const mf_commands[] = {
-  &mf_command_run,   &mf_command_serve,   &mf_command_config, &mf_command_doctor,     &mf_command_bench,
-  &mf_command_model, &mf_command_version, &mf_command_help,   &mf_command_completion, NULL,
+  &mf_command_run,
+  &mf_command_serve,
+  &mf_command_demo,
+  &mf_command_config,
+  &mf_command_doctor,
+  &mf_command_bench,
+  &mf_command_model,
+  &mf_command_version,
+  &mf_command_help,
+  &mf_command_completion,
+  NULL,
 };
 
 const struct mf_command *mf_command_find(const char *name)
