@@ -1,14 +1,15 @@
 # The front door. Each target does everything that it needs; running it again is fast.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup runtime build demo test bench fuzz soak sanitize format format-check tidy install clean distclean
+.PHONY: help setup runtime build demo serve test bench fuzz soak sanitize format format-check tidy install clean distclean
 
 BUILD := build
 PREFIX ?= /usr/local
 DESTDIR ?=
 
 help:
-	@echo "make demo      install what is missing, build, and run one program in a sandbox"
+	@echo "make demo      install what is missing, build, run one program in a sandbox, and one through the gateway"
+	@echo "make serve     the gateway with its code interpreter (LLM_API_BASE=http://HOST:PORT ARGS=…)"
 	@echo "make test      everything that this machine can test; the last line counts"
 	@echo "make build     the program, at $(BUILD)/mayfly"
 	@echo "make runtime   the Python runtime of the sandboxes, at $(BUILD)/runtime"
@@ -36,6 +37,9 @@ build: setup | $(BUILD)/build.ninja
 # The runtime comes first: the zygote module is compiled with the headers of the Python it was made from.
 demo: runtime build
 	@scripts/demo
+
+serve: runtime build
+	@$(BUILD)/mayfly serve --code-interpreter $(ARGS)
 
 test:
 	@scripts/setup --tests
@@ -75,7 +79,8 @@ format-check:
 tidy: build
 	@scripts/lint --tidy
 
-install: runtime build
+# Under sudo nothing is made anew: root may find another Python, and its files in $(BUILD) would be in the user's way.
+install: $(if $(SUDO_UID),,runtime build)
 	@scripts/install "$(DESTDIR)" "$(PREFIX)"
 
 clean:
