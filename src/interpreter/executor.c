@@ -15,12 +15,22 @@
 #include "base/banned.h"
 
 /* Longer than any provider's own deadlines, which know more: these are for one that has stopped answering. */
-enum { START_MS = 120000, GRACE_MS = 30000, CANCEL_MS = 30000 };
+enum { START_MS = 120000, GRACE_MS = 30000, CANCEL_MS = 30000, REAP_MS = 2000 };
+
+/* One who waits for a permit that is on its way back. Lives on its fiber's stack. */
+struct asker {
+  struct mf_fiber *fiber;
+  struct asker *next;
+  bool has_permit;
+};
 
 struct mf_executor {
   struct mf_provider *provider;
   struct mf_executor_times times;
   struct mf_executor_stats stats;
+  unsigned dying;       /* sandboxes that have finished and still have their permit */
+  struct asker *askers; /* first come, first served; never more than there are dying */
+  unsigned asker_n;
 };
 
 struct job {
@@ -48,7 +58,7 @@ enum mf_code mf_executor_new(struct mf_loop *loop, struct mf_provider *provider,
   struct mf_executor *e = mf_xcalloc(1, sizeof(*e));
   *e = (struct mf_executor){
     .provider = provider,
-    .times = { START_MS, GRACE_MS, CANCEL_MS },
+    .times = { START_MS, GRACE_MS, CANCEL_MS, REAP_MS },
     .stats = { .permits = permits },
   };
   *ret = e;
@@ -80,6 +90,69 @@ static void count_result(struct mf_executor *e, const struct mf_sandbox_result *
   e->stats.seconds_us_total += r->duration_us;
 }
 
+/* ---- permits ---- */
+
+static void give_back(struct mf_executor *e)
+{
+  struct asker *a = e->askers;
+  if (!a) {
+    e->stats.busy--;
+    return;
+  }
+  e->askers = a->next;
+  e->asker_n--;
+  e->stats.waiting++;
+  a->has_permit = true;
+  mf_fiber_wake(a->fiber);
+}
+
+static void leave_askers(struct mf_executor *e, struct asker *a)
+{
+  struct asker **at = &e->askers;
+  while (*at != a)
+    at = &(*at)->next;
+  *at = a->next;
+  e->asker_n--;
+}
+
+static enum mf_code refuse_permit(struct mf_executor *e, struct mf_err *err)
+{
+  e->stats.refused++;
+  return mf_fail(err, MF_E_CAPACITY, 0, "all %u permits are taken", e->stats.permits);
+}
+
+/* Nobody waits for a permit that a program uses. One whose program has ended is only on its way back: a caller that
+ * asks again as soon as it has its answer is not refused because of its own last call. */
+static enum mf_code take_permit(struct mf_executor *e, struct mf_fiber *self, struct mf_err *err)
+{
+  if (e->stats.busy < e->stats.permits) {
+    e->stats.busy++;
+    e->stats.waiting++;
+    return MF_OK;
+  }
+  if (e->asker_n >= e->dying)
+    return refuse_permit(e, err);
+  struct asker a = { .fiber = self }, **end = &e->askers;
+  while (*end)
+    end = &(*end)->next;
+  *end = &a;
+  e->asker_n++;
+  uint64_t deadline_ns = after_ms(e->times.reap_ms);
+  enum mf_code code = MF_OK;
+  while (!a.has_permit && code != MF_E_CANCELLED && mf_now_ns() < deadline_ns)
+    code = mf_fiber_wait(self, deadline_ns);
+  if (a.has_permit && code != MF_E_CANCELLED)
+    return MF_OK;
+  if (a.has_permit) {
+    e->stats.waiting--;
+    give_back(e);
+  } else {
+    leave_askers(e, &a);
+  }
+  return code == MF_E_CANCELLED ? mf_fail(err, MF_E_CANCELLED, 0, "the run was cancelled before it began")
+                                : refuse_permit(e, err);
+}
+
 /* ---- events of the provider ---- */
 
 static void on_started(void *user)
@@ -96,6 +169,7 @@ static void on_finished(void *user, struct mf_sandbox_result *result)
 {
   struct job *j = user;
   j->run = NULL;
+  j->executor->dying++;
   if (!j->fiber) { /* its end was counted when the caller left */
     mf_sandbox_result_free(result);
     return;
@@ -111,7 +185,8 @@ static void on_released(void *user)
   struct job *j = user;
   assert(!j->run && !j->is_released);
   j->is_released = true;
-  j->executor->stats.busy--;
+  j->executor->dying--;
+  give_back(j->executor);
   if (!j->fiber)
     free(j);
 }
@@ -211,20 +286,18 @@ enum mf_code mf_executor_run(struct mf_executor *e, struct mf_fiber *self, const
 {
   if (mf_fiber_is_cancelled(self))
     return mf_fail(err, MF_E_CANCELLED, 0, "the run was cancelled before it began");
-  if (e->stats.busy >= e->stats.permits) {
-    e->stats.refused++;
-    return mf_fail(err, MF_E_CAPACITY, 0, "all %u permits are taken", e->stats.permits);
-  }
-
+  enum mf_code code = take_permit(e, self, err);
+  if (code)
+    return code;
   struct job *j = mf_xcalloc(1, sizeof(*j));
   *j = (struct job){ .executor = e, .fiber = self, .limits = spec->limits };
   struct mf_err why = { 0 };
   if (mf_sandbox_start(e->provider, spec, &events, j, &j->run, &why) != MF_OK) {
     free(j);
+    e->stats.waiting--;
+    give_back(e);
     return refuse(e, spec, &why, ret, err);
   }
-  e->stats.busy++;
-  e->stats.waiting++;
   j->deadline_ns = after_ms(e->times.start_ms);
   return wait_for_result(j, self, spec, ret, err);
 }

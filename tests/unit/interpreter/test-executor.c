@@ -276,20 +276,26 @@ static void saturation_is_refused_at_once(void **state)
   assert_int_equal(fx.fake.start_n, 3); /* the provider was not asked */
   assert_int_equal(mf_executor_stats(fx.executor).refused, 1);
 
-  /* Finished is not enough. */
+  /* Finished is not enough, but its permit is on its way: one caller waits for it, and only one. */
   finish(fx.fake.runs[1], MF_RUN_SUCCEEDED, MF_REASON_EXIT, "");
   settle(&fx);
   assert_true(c[1].has_returned);
   start(&fx, &late);
   settle(&fx);
-  assert_int_equal(late.code, MF_E_CAPACITY);
+  assert_false(late.has_returned);
+  assert_int_equal(fx.fake.start_n, 3);
+  struct caller later;
+  start(&fx, &later);
+  settle(&fx);
+  assert_int_equal(later.code, MF_E_CAPACITY);
 
   release(fx.fake.runs[1]);
-  start(&fx, &late);
+  start(&fx, &later); /* comes before the one that waits runs again, and does not take its permit */
   settle(&fx);
+  assert_int_equal(later.code, MF_E_CAPACITY);
   assert_false(late.has_returned);
   assert_int_equal(fx.fake.start_n, 4);
-  assert_int_equal(mf_executor_stats(fx.executor).refused, 2);
+  assert_int_equal(mf_executor_stats(fx.executor).refused, 3);
   for (unsigned i = 0; i < 3; i++) {
     finish(fx.fake.runs[i], MF_RUN_SUCCEEDED, MF_REASON_EXIT, "");
     release(fx.fake.runs[i]);
@@ -298,6 +304,47 @@ static void saturation_is_refused_at_once(void **state)
   for (unsigned i = 0; i < 3; i++)
     done(&c[i]);
   done(&late);
+  tear_down(&fx);
+}
+
+/* Who waits for a permit may be cancelled, before it comes and after, and gives up when the sandbox never dies. */
+static void waiting_for_a_permit_ends(void **state)
+{
+  struct fixture fx;
+  set_up(&fx, 1);
+  struct caller c, first, second;
+  start(&fx, &c);
+  settle(&fx);
+  finish(fx.fake.runs[0], MF_RUN_SUCCEEDED, MF_REASON_EXIT, "");
+  settle(&fx);
+  start(&fx, &first);
+  settle(&fx);
+  mf_fiber_cancel(first.fiber);
+  settle(&fx);
+  assert_int_equal(first.code, MF_E_CANCELLED);
+
+  start(&fx, &second);
+  settle(&fx);
+  release(fx.fake.runs[0]);
+  mf_fiber_cancel(second.fiber); /* it has the permit, and has not heard of it */
+  settle(&fx);
+  assert_int_equal(second.code, MF_E_CANCELLED);
+  assert_int_equal(fx.fake.start_n, 1);
+  assert_int_equal(mf_executor_stats(fx.executor).busy, 0);
+  assert_int_equal(mf_executor_stats(fx.executor).refused, 0);
+  done(&c);
+
+  mf_executor_set_times(fx.executor, &(struct mf_executor_times){ 3600000, 3600000, 3600000, 1 });
+  start(&fx, &c);
+  settle(&fx);
+  finish(fx.fake.runs[0], MF_RUN_SUCCEEDED, MF_REASON_EXIT, "");
+  start(&fx, &first);
+  while (!first.has_returned)
+    settle(&fx);
+  assert_int_equal(first.code, MF_E_CAPACITY);
+  release(fx.fake.runs[0]);
+  settle(&fx);
+  done(&c);
   tear_down(&fx);
 }
 
@@ -465,8 +512,14 @@ static void cancelled_while_its_sandbox_dies(void **state)
   done(&c);
   start(&fx, &next);
   settle(&fx);
-  assert_int_equal(next.code, MF_E_CAPACITY);
+  assert_false(next.has_returned); /* its permit comes when the sandbox is gone */
+  assert_int_equal(fx.fake.start_n, 1);
   release(fx.fake.runs[0]);
+  settle(&fx);
+  assert_int_equal(fx.fake.start_n, 2);
+  finish(fx.fake.runs[0], MF_RUN_SUCCEEDED, MF_REASON_EXIT, "");
+  release(fx.fake.runs[0]);
+  settle(&fx);
   done(&next);
   tear_down(&fx);
 }
@@ -609,7 +662,8 @@ static void a_thousand_drops(void **state)
     assert_int_equal(mf_loop_defer(fx.loop, on_settle, &fx, NULL), MF_OK);
     assert_ok(mf_loop_run(fx.loop, &err), &err);
     assert_true(mf_executor_stats(fx.executor).busy <= AT_ONCE);
-    assert_int_equal(mf_executor_stats(fx.executor).busy, fx.fake.busy); /* neither lost nor given back early */
+    /* Not given back early; one that was handed on may not be used yet. That none is lost is seen at the end. */
+    assert_true(mf_executor_stats(fx.executor).busy >= fx.fake.busy);
   }
   for (unsigned i = 0; i < 8; i++)
     settle(&fx);
@@ -654,6 +708,7 @@ int main(void)
     cmocka_unit_test(a_run_from_start_to_release),
     cmocka_unit_test(released_before_the_caller_looks),
     cmocka_unit_test(saturation_is_refused_at_once),
+    cmocka_unit_test(waiting_for_a_permit_ends),
     cmocka_unit_test(a_provider_that_does_not_start),
     cmocka_unit_test(a_crash_is_a_result),
     cmocka_unit_test(cancelled_before_it_began),
