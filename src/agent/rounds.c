@@ -292,6 +292,7 @@ static bool take_body(struct run *run, struct mf_http_call *call)
   code = mf_acc_feed_json(run->acc, mf_buf_str(&body), &err);
   if (code == MF_E_INPUT) {
     run->t.agent->stats.upstream_errors++;
+    mf_log(MF_LOG_WARN, "%s", err.msg);
     return run_fail(run, 400, "invalid_request_error", "invalid_request_error", "json error: %s", err.msg);
   }
   return code ? fail_feed(run, code, &err) : true;

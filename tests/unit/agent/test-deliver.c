@@ -145,6 +145,23 @@ static void test_held(void **state)
   bench_close(&b);
 }
 
+/* Whatever else speaks of a call that is not seen is not seen either. */
+static void test_suppressed(void **state)
+{
+  static const char
+      scenario[] =
+          "{'rounds':[{'events':[" ADDED("0", CALL("fc_1", "code_interpreter",
+                                                   "")) "{'type':'response.new','output_index':0,'item_id':'fc_1'}"
+                                                        "," DONE("0", CALL("fc_1", "code_interpreter",
+                                                                           "{}")) "{'type':'response.new','output_"
+                                                                                  "index':0,'item_id':'fc_1'}"
+                                                                                  "," COMPLETED("") "]},{'events':"
+                                                                                                    "[" COMPLETED("") "]}]}";
+  struct bench b;
+  play(&b, scenario, ASK_STREAM, "created in_progress " CI_START " " CI_END " completed");
+  bench_close(&b);
+}
+
 /* However much has to wait, it is bounded. */
 static void test_held_bound(void **state)
 {
@@ -265,10 +282,10 @@ static void test_withheld(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_lifecycle),    cmocka_unit_test(test_keys),     cmocka_unit_test(test_unknown),
-    cmocka_unit_test(test_left_out),     cmocka_unit_test(test_held),     cmocka_unit_test(test_held_bound),
-    cmocka_unit_test(test_unnamed),      cmocka_unit_test(test_same_ids), cmocka_unit_test(test_native),
-    cmocka_unit_test(test_client_kinds), cmocka_unit_test(test_withheld),
+    cmocka_unit_test(test_lifecycle),  cmocka_unit_test(test_keys),         cmocka_unit_test(test_unknown),
+    cmocka_unit_test(test_left_out),   cmocka_unit_test(test_held),         cmocka_unit_test(test_held_bound),
+    cmocka_unit_test(test_suppressed), cmocka_unit_test(test_unnamed),      cmocka_unit_test(test_same_ids),
+    cmocka_unit_test(test_native),     cmocka_unit_test(test_client_kinds), cmocka_unit_test(test_withheld),
   };
   return cmocka_run_group_tests_name("agent/deliver", tests, NULL, NULL);
 }
