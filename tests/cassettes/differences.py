@@ -121,7 +121,7 @@ def _error_of(body):
 def replies(there, here, ids, out):
     """there: a Message; here: a Reply whose text was already given its recorded model's name."""
     text = here.body.decode()
-    is_stream = here.headers.get("content-type", "").startswith("text/event-stream")
+    is_stream = here.is_stream()
     if there.status != here.status or (there.sse is not None) != is_stream:
         said = text
         if not is_stream and text.startswith("{"):

@@ -15,8 +15,8 @@ sys.path[:0] = [os.path.join(HERE, "..", "lib"), HERE]
 import differences  # noqa: E402
 import invariants  # noqa: E402
 import recordings  # noqa: E402
-import servers  # noqa: E402
 import table  # noqa: E402
+import talk  # noqa: E402
 import tap  # noqa: E402
 
 t = tap.Tap()
@@ -32,7 +32,7 @@ def as_reply(message, text=None):
         headers[name] = value
     body = message.sse if message.sse is not None else message.body
     body = "" if body is None else body if isinstance(body, str) else json.dumps(body)
-    return servers.Reply(message.status, headers, (body if text is None else text).encode())
+    return talk.Reply(message.status, headers, (body if text is None else text).encode())
 
 
 def between(message, reply):

@@ -10,11 +10,12 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib"), HERE]
 
+import gateway  # noqa: E402
 import invariants  # noqa: E402
 import places  # noqa: E402
 import recordings  # noqa: E402
-import servers  # noqa: E402
 import table  # noqa: E402
+import talk  # noqa: E402
 import tap  # noqa: E402
 
 ENDS = {"response.completed": "completed", "response.incomplete": "incomplete", "response.failed": "failed",
@@ -66,14 +67,16 @@ def plain(text):
     return "".join(out) + "data: [DONE]\n\n"
 
 
-def play(message, gateway, name):
+def play(message, port, name):
     """One reply as upstream; the status that the client got, and problems."""
     is_stream = message.sse is not None
-    reply = gateway.call("POST", "/v1/responses", {"model": name, "input": "x", "stream": is_stream})
+    body = json.dumps({"model": name, "input": "x", "stream": is_stream}).encode()
+    reply = talk.ask(port, "POST", "/v1/responses", body, {"content-type": "application/json"})
     if not is_stream:
         if reply.status != 200:
             return "error", []
-        return reply.json()["status"], invariants.response(reply.json()) + lost(message, reply.json())
+        final = json.loads(reply.text())
+        return final["status"], invariants.response(final) + lost(message, final)
     if reply.status != 200:
         return "error", ["the stream did not open: %d %s" % (reply.status, reply.text())]
     problems = invariants.stream(reply.text(), native=True)
@@ -126,14 +129,13 @@ def main():
     for start in range(0, len(every), PER_MODEL):
         some = every[start:start + PER_MODEL]
         scripts = {"m%d" % n: {"rounds": [m.round()]} for n, (_, m) in enumerate(some)}
-        with servers.Model({"scenarios": scripts}) as model, \
-                servers.Gateway("http://127.0.0.1:%d" % model.port) as gateway:
+        with gateway.Model(scripts) as model, gateway.Gateway(model, interpreter=False) as server:
             for n, (where, message) in enumerate(some):
-                got, problems = play(message, gateway, "m%d" % n)
+                got, problems = play(message, server.port, "m%d" % n)
                 want = declared.end(where, end_of(message) or "failed")
                 problems = declared.left(where, problems) + (["it ends as %s, not %s" % (got, want)] if got != want else [])
                 t.check("%s: digested" % where, problems)
-            t.ok(gateway.is_alive(), "the server lives", gateway.words_of_log())
+            t.ok(server.process.poll() is None, "the server lives", server.log())
     if only == "*":
         declared.finish()
     return t.done()

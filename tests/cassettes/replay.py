@@ -19,11 +19,13 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib"), HERE]
 
 import differences  # noqa: E402
+import gateway  # noqa: E402
+import interpreted  # noqa: E402
 import invariants  # noqa: E402
 import places  # noqa: E402
 import recordings  # noqa: E402
-import servers  # noqa: E402
 import table  # noqa: E402
+import talk  # noqa: E402
 import tap  # noqa: E402
 
 GROUP = "recorded-0.9.0"
@@ -34,18 +36,18 @@ MODEL_NAME = re.compile(r'("model":\s*")([^"]*?)~\d+"')
 class Play:
     """Some recordings that know each other's ids, on one server with one home."""
 
-    def __init__(self, some):
+    def __init__(self, some, interpreter=False):
         self.recordings, self.ids = some, differences.Ids()
         self.turns = [(r, turn) for r in some for turn in r.turns]
-        self.env = {}
+        self.interpreter = interpreter or any(r.value.get("interpreter") for r in some)
+        self.env = dict(some[0].value.get("env") or {})
         for _, turn in self.turns:
             bearer = turn.request["headers"].get("authorization", "")
             if bearer.startswith("Bearer sk-"):
                 self.env["OPENAI_API_KEY"] = bearer[7:]
-        self.config = some[0].value.get("config", "")
 
-    def scenario(self):
-        """A script for each turn; the model's name says which."""
+    def model(self):
+        """The scripted model, with a script for each turn; the model's name says which."""
         scripts = {}
         for n, (_, turn) in enumerate(self.turns):
             rounds = [self._renamed(reply.round(), turn, n) for q, reply in turn.upstream
@@ -59,7 +61,7 @@ class Play:
         # What was asked with GET was not recorded; a list of models is upstream's own.
         paths.update({turn.request["path"]: turn.reply.round() for _, turn in self.turns
                       if turn.request["path"] == "/v1/models"})
-        return {"scenarios": scripts, "paths": paths} if paths else {"scenarios": scripts}
+        return gateway.Model(scripts, paths=paths)
 
     @staticmethod
     def _model_of(turn, n):
@@ -74,43 +76,41 @@ class Play:
         return json.loads(re.sub(pattern, lambda m: m.group(1) + name + m.group(2), json.dumps(value)))
 
     def run(self, visit):
-        with servers.Model(self.scenario()) as model, \
-                servers.Gateway("http://127.0.0.1:%d" % model.port, env=self.env, config=self.config) as gateway:
+        with self.model() as model, gateway.Gateway(model, env=self.env, interpreter=self.interpreter) as server:
             for n, (recording, turn) in enumerate(self.turns):
-                visit(recording, turn, self._turn(model, gateway, turn, n))
-            t.ok(gateway.is_alive(), "%s: the server lives" % self.recordings[0].name, gateway.words_of_log())
+                visit(recording, turn, self._turn(model, server.port, turn, n))
+            t.ok(server.process.poll() is None, "%s: the server lives" % self.recordings[0].name, server.log())
 
-    def _turn(self, model, gateway, turn, n):
+    def _turn(self, model, port, turn, n):
         """What differs in a turn, and what breaks an invariant."""
         model.reset()
         data = turn.body_bytes()
         if isinstance(turn.request.get("body"), dict) and "model" in turn.request["body"]:
             body = dict(self.ids.renamed(turn.request["body"]), model=self._model_of(turn, n))
             data = json.dumps(body).encode()
-        reply = gateway.call(turn.request["method"], self.ids.renamed(turn.request["path"]), data,
-                             turn.request["headers"])
+        reply = talk.ask(port, turn.request["method"], self.ids.renamed(turn.request["path"]), data, turn.request["headers"])
         reply.body = MODEL_NAME.sub(r'\1\2"', reply.text()).encode()
         seen = json.loads(MODEL_NAME.sub(r'\1\2"', json.dumps(model.requests())))
         seen = [r for r in seen if r["method"] == "POST"]
         found = []
         differences.replies(turn.reply, reply, self.ids, found)
         differences.upstream([q for q, _ in turn.upstream], seen, self.ids, found)
-        return found, self._problems(gateway, turn, reply, seen)
+        return found, self._problems(port, turn, reply, seen)
 
-    def _problems(self, gateway, turn, reply, seen):
+    def _problems(self, port, turn, reply, seen):
         request = turn.request.get("body")
         if turn.request["method"] != "POST" or turn.request["path"] != "/v1/responses" or not isinstance(request, dict):
             return []
         problems, final = [], None
         is_proxied = bool(seen) and isinstance(seen[0]["body"], dict) and "store" in seen[0]["body"]
         native = any("code_interpreter_call" in json.dumps(m.round()) for _, m in turn.upstream)
-        if reply.headers.get("content-type", "").startswith("text/event-stream"):
+        if reply.is_stream():
             if not is_proxied:
                 problems += invariants.stream(reply.text(), self._gateway_tools(request), native)
             last = invariants.Stream(reply.text()).events[-1:]
             final = last[0].get("response") if last else None
         elif reply.status == 200:
-            final = reply.json()
+            final = json.loads(reply.text())
             problems += invariants.response(final)
         elif not turn.upstream and seen:
             problems.append("17: a refused request went upstream")
@@ -118,17 +118,17 @@ class Play:
             return problems
         for asked in seen:
             problems += invariants.asked(asked["body"]) if isinstance(asked["body"], dict) else ["16: no JSON upstream"]
-        return problems + (self._kept(gateway, turn, final, request, seen) if final else [])
+        return problems + (self._kept(port, turn, final, request, seen) if final else [])
 
-    def _kept(self, gateway, turn, final, request, seen):
+    def _kept(self, port, turn, final, request, seen):
         """8, 10, 11 and 18."""
         problems = []
         rounds = [m.response() or {} for _, m in turn.upstream][:len(seen)]
         problems += invariants.usage(final, [r.get("usage") for r in rounds])
         if final.get("previous_response_id") != self.ids.renamed(request.get("previous_response_id")):
             problems.append("8: previous_response_id %r" % final.get("previous_response_id"))
-        bearer = {"authorization": "Bearer " + self.env["OPENAI_API_KEY"]} if self.env else {}
-        got = gateway.call("GET", "/v1/responses/" + final["id"], headers=bearer)
+        bearer = {"authorization": "Bearer " + self.env["OPENAI_API_KEY"]} if "OPENAI_API_KEY" in self.env else {}
+        got = talk.ask(port, "GET", "/v1/responses/" + final["id"], headers=bearer)
         is_kept = request.get("store", True) and final.get("status") in ("completed", "incomplete")
         if is_kept != (got.status == 200):
             problems.append("18: status %r, and GET gives %d" % (final.get("status"), got.status))
@@ -141,7 +141,7 @@ class Play:
         return [d["type"] for d in request.get("tools") or [] if d.get("type") == "code_interpreter"]
 
 
-def plays(some):
+def plays(some, interpreter=False):
     """Who names a response of another recording comes after it, on the same server."""
     made = {}
     for r in some:
@@ -155,7 +155,7 @@ def plays(some):
                  if isinstance(turn.request.get("body"), dict)]
         owners = {made[i] for i in named if i in made and made[i] != r.name}
         groups.setdefault(min(owners, default=r.name), []).append(r)
-    return [Play(sorted(g, key=lambda r, owner=owner: (r.name != owner, r.name))) for owner, g in groups.items()]
+    return [Play(sorted(g, key=lambda r, owner=owner: (r.name != owner, r.name)), interpreter) for owner, g in groups.items()]
 
 
 class Judge:
@@ -192,13 +192,26 @@ def is_later(rows, name):
     return next((needs for pattern, needs in rows if fnmatch.fnmatchcase(name, pattern)), None)
 
 
+def has_interpreter():
+    """Whether programs can be run here."""
+    return places.runtime() is not None and os.path.exists(places.zygote())
+
+
+def replay_interpreted(judge, some):
+    if not has_interpreter():
+        t.skip("the recorded searches, told with the interpreter", "the runtime or the zygote is not built")
+        return
+    for play in plays(some, interpreter=True):
+        play.run(judge.visit)
+
+
 def replay_later(later, some):
     """What is declared as not there yet is really not there."""
     for r in some:
         found = []
         if r.is_frames:
-            with servers.Gateway("http://127.0.0.1:1") as gateway:
-                got = gateway.call("GET", "/v1/responses", headers={
+            with gateway.Gateway("http://127.0.0.1:1", interpreter=False) as server:
+                got = talk.ask(server.port, "GET", "/v1/responses", headers={
                     "connection": "Upgrade", "upgrade": "websocket", "sec-websocket-version": "13",
                     "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ=="})
                 found = ["status"] if got.status != 101 else []
@@ -218,10 +231,11 @@ def main():
     if recordings.yaml is None:
         tap.skip_all("PyYAML is not installed (scripts/setup --tests)")
     own = [r for r in recordings.read_all(os.path.join(HERE, "fixtures")) if fnmatch.fnmatchcase(r.name, o.only)]
-    if own:
-        judge = Judge([], o.show)
-        for play in plays(own):
-            play.run(judge.visit)
+    for play in plays(own):
+        if play.interpreter and not has_interpreter():
+            t.skip(play.recordings[0].name, "the runtime or the zygote is not built")
+        else:
+            play.run(Judge([], o.show).visit)
     root = recordings.folder()
     if root is None:
         t.skip("the published recordings", "they are not here (MF_CASSETTES)")
@@ -231,6 +245,7 @@ def main():
     judge = Judge(rows, o.show)
     for play in plays([r for r in some if not is_later(later, r.name)]):
         play.run(judge.visit)
+    replay_interpreted(judge, interpreted.of([r for r in some if not is_later(later, r.name)]))
     replay_later(later, [r for r in some if is_later(later, r.name)])
     if o.only == "*":
         judge.finish()

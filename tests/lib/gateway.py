@@ -87,13 +87,13 @@ class Server:
 
 
 class Model(Server):
-    """`scenarios`: {model name: scenario}."""
+    """`scenarios`: {model name: scenario}; `paths`: {path: round}, for what else is asked."""
 
-    def __init__(self, scenarios, *options):
+    def __init__(self, scenarios, *options, paths=None):
         self.folder = tempfile.TemporaryDirectory(prefix="mf-model-")
         path = os.path.join(self.folder.name, "scenario.json")
         with open(path, "w", encoding="utf-8") as f:
-            json.dump({"scenarios": scenarios}, f)
+            json.dump({"scenarios": scenarios, "paths": paths or {}}, f)
         self.start([places.mayfly(), "model", path, *options])
         line = self.process.stdout.readline().decode()
         if not line.startswith("listening on http://127.0.0.1:"):
