@@ -26,7 +26,8 @@ struct mf_gateway {
   struct mf_gw_ready ready;
   size_t body_max;
   char *version;
-  struct mf_buf openapi; /* empty: not served */
+  struct mf_buf openapi;    /* empty: not served */
+  char refusal_id[MF_ID_N]; /* of the last request that the server itself refused */
   void (*stopped)(void *user);
   void *stopped_user;
 };

@@ -23,7 +23,8 @@ enum mf_code mf_gateway_new(const struct mf_gateway_config *config, const struct
   g->version = mf_xstrdup(config->version ? config->version : "");
   g->body_max = http.body_bytes_max ? http.body_bytes_max : MF_GW_BODY_MAX;
   http.body_bytes_max = g->body_max;
-  http.error_body = mf_gw_error_body;
+  http.error_header = mf_gw_refused_header;
+  http.error_body = mf_gw_refused_body;
   mf_gw_access_init(&g->access, config);
   mf_gw_ready_init(&g->ready, parts->agent, config->skip_llm_ready_check);
   enum mf_code code = config->openapi_docs ? mf_gw_openapi_write(g->version, &g->openapi, err) : MF_OK;

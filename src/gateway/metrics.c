@@ -58,6 +58,11 @@ void mf_gw_metrics_request(struct mf_gw_metrics *m, size_t route_i, int status, 
   m->unfinished += status > 0 && !is_finished;
 }
 
+void mf_gw_metrics_refusal(struct mf_gw_metrics *m, int status)
+{
+  m->refusals[status_row(status)]++;
+}
+
 /* ---- the text ---- */
 
 /* As in json: the first failure sticks. */
@@ -113,6 +118,10 @@ static void write_requests(struct text *t, const struct mf_gateway *g)
                i < n ? routes[i].path : "");
       histogram(t, "http_request_seconds", labels, &g->metrics.seconds[i]);
     }
+  head(t, "http_refusals_total", "counter", "Requests that HTTP itself refused before any route, by status.");
+  for (size_t j = 0; j < MF_GW_STATUS_N; j++)
+    if (g->metrics.refusals[j] > 0)
+      line(t, "mayfly_http_refusals_total{status=\"%s\"} %" PRIu64 "\n", statuses[j].text, g->metrics.refusals[j]);
   struct mf_http_server_stats s = mf_http_server_stats(g->server);
   single(t, "http_requests_in_flight", "gauge", "Requests that run now, this one too.", s.requests);
   single(t, "http_connections", "gauge", "Connections of clients.", s.connections);

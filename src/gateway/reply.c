@@ -131,11 +131,23 @@ enum mf_code mf_gw_refuse_storage(struct mf_gw_request *r, enum mf_code code, co
   return mf_gw_refuse(r, 500, "server_error", "server_error", "Internal server error");
 }
 
-void mf_gw_error_body(void *user, int status, const char *message, struct mf_buf *ret)
+/* ---- what never reached a route ---- */
+
+void mf_gw_refused_header(void *user, struct mf_http_header *ret)
 {
+  struct mf_gateway *g = user;
+  mf_id_new("req_", g->refusal_id);
+  *ret = field("x-request-id", mf_str_of(g->refusal_id));
+}
+
+void mf_gw_refused_body(void *user, int status, const char *message, struct mf_buf *ret)
+{
+  struct mf_gateway *g = user;
   const char *type = status < 500 ? "invalid_request_error" : "server_error";
   if (status == 413)
     mf_gw_write_error(ret, "api_error", "body_too_large", message);
   else
     mf_gw_write_error(ret, type, type, message);
+  mf_gw_metrics_refusal(&g->metrics, status);
+  mf_log_request(MF_LOG_INFO, g->refusal_id, "refused status=%d reason=\"%s\"", status, message);
 }

@@ -22,7 +22,9 @@ MF_MUST_USE enum mf_code mf_gw_refuse_storage(struct mf_gw_request *r, enum mf_c
 
 /* {"error":{…,"param":null}} */
 void mf_gw_write_error(struct mf_buf *out, const char *type, const char *code, const char *message);
-/* How the server itself answers a bad request (http/server.h). */
-void mf_gw_error_body(void *user, int status, const char *message, struct mf_buf *ret);
+/* How the server itself answers a bad request (http/server.h): with an id and in the same form; it is counted and
+ * logged, too. */
+void mf_gw_refused_header(void *user, struct mf_http_header *ret);
+void mf_gw_refused_body(void *user, int status, const char *message, struct mf_buf *ret);
 
 #endif

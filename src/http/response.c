@@ -74,14 +74,19 @@ enum mf_code mf_http_response_head(struct mf_http_server *s, const struct mf_htt
 void mf_http_response_error(struct mf_http_server *s, const struct mf_http_refusal *why, bool is_head, bool keep,
                             bool is_http_1_0, struct mf_http_bytes *out)
 {
+  struct mf_http_header headers[2];
+  size_t header_n = 0;
   mf_auto_buf struct mf_buf body;
   mf_buf_init(&body, ERROR_BODY_MAX);
+  if (s->config.error_header)
+    s->config.error_header(s->user, &headers[header_n++]);
   if (s->config.error_body)
     s->config.error_body(s->user, why->status, why->why, &body);
-  static const struct mf_http_header json = { { "Content-Type", 12 }, { "application/json", 16 } };
+  if (body.len > 0)
+    headers[header_n++] = (struct mf_http_header){ MF_STR("Content-Type"), MF_STR("application/json") };
   struct mf_http_response r = { .status = why->status,
-                                .headers = &json,
-                                .header_n = body.len > 0,
+                                .headers = headers,
+                                .header_n = header_n,
                                 .has_length = true,
                                 .length = body.len,
                                 .keep = keep,

@@ -168,8 +168,12 @@ def test_refused_by_the_server(s):
             data += piece
         c.close()
         head, _, body = data.partition(b"\r\n\r\n")
-        if status not in head.split(b"\r\n")[0] + b" " or not error_of(body)["message"]:
+        if status not in head.split(b"\r\n")[0] + b" " or not error_of(body)["message"] or b"x-request-id: req_" not in head:
             problems.append("%r: %r" % (request[:60], data))
+    refused = {k: v for k, v in s.metrics().items() if k.startswith("mayfly_http_refusals_total")}
+    if refused != {'mayfly_http_refusals_total{status="%d"}' % n: 1 for n in (400, 413)} | {
+            'mayfly_http_refusals_total{status="4xx"}': 1}:
+        problems.append("counted: %s" % refused)
     return problems
 
 

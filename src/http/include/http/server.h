@@ -14,6 +14,7 @@
 #include "loop/fiber.h"
 
 struct mf_http_server;
+struct mf_http_header;
 struct mf_http_exchange; /* one request and its response; lives as long as the handler runs */
 
 struct mf_http_server_config {
@@ -29,6 +30,8 @@ struct mf_http_server_config {
   size_t write_high_bytes;        /* per connection; a writer waits above it; default 256 KiB */
   /* How the server itself answers a bad request; *ret_body (initialised, empty) is JSON. NULL: an empty body. */
   void (*error_body)(void *user, int status, const char *message, struct mf_buf *ret_body);
+  /* One more field of such an answer, asked for before its body; borrowed until the next call. NULL: none. */
+  void (*error_header)(void *user, struct mf_http_header *ret);
 };
 struct mf_http_header {
   struct mf_str name, value;
