@@ -3,6 +3,7 @@
 #include "code-interpreter.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "base/banned.h"
@@ -18,6 +19,7 @@
 #define RAISED "Python execution raised an exception."
 #define OVER "Code execution exceeded a resource limit."
 #define CUT "\n[output truncated]"
+#define NOTE_MAX 400u
 
 /* ---- arguments ---- */
 
@@ -83,6 +85,59 @@ static void take(struct mf_buf *b, struct mf_str text, bool is_cut, uint64_t max
   put(b, note);
 }
 
+/* A line of ours below what the program wrote. One that the limit has no room for is left out: it never takes the place
+ * of the program's own words. */
+static void note(struct mf_buf *b, uint64_t max, const char *fmt, ...) MF_PRINTF(3, 4);
+static void note(struct mf_buf *b, uint64_t max, const char *fmt, ...)
+{
+  char line[NOTE_MAX];
+  va_list ap;
+  va_start(ap, fmt);
+  int n = vsnprintf(line, sizeof(line), fmt, ap);
+  va_end(ap);
+  bool is_open = b->len > 0 && b->ptr[b->len - 1] != '\n';
+  if (n < 0 || (size_t)n >= sizeof(line) || b->len + (size_t)n + is_open > MF_MIN((size_t)max, b->max))
+    return;
+  if (is_open)
+    put(b, MF_STR("\n"));
+  put(b, (struct mf_str){ line, (size_t)n });
+}
+
+/* figure-N.png, which the runtime makes of what was shown or left open and not saved. */
+static bool is_figure(const char *path)
+{
+  if (strncmp(path, "figure-", 7) != 0)
+    return false;
+  size_t digits = strspn(path + 7, "0123456789");
+  return digits > 0 && strcmp(path + 7 + digits, ".png") == 0;
+}
+
+/* No file comes back through this door. Who shows a figure must be told, because nobody has seen it. */
+static void note_figures(struct mf_buf *b, uint64_t max, const struct mf_sandbox_result *r)
+{
+  unsigned n = 0;
+  for (unsigned i = 0; i < r->rejected_n; i++)
+    n += is_figure(r->rejected[i].path);
+  if (n > 0)
+    note(b, max, "[%u figure%s made; pictures are not returned here]\n", n, n == 1 ? " was" : "s were");
+}
+
+/* "Operation not permitted" alone would leave the model to guess. */
+static void note_denied(struct mf_buf *b, uint64_t max, const struct mf_sandbox_result *r)
+{
+  for (unsigned i = 0; i < r->denied_n; i++)
+    note(b, max, "[refused by the sandbox: %s]\n", r->denied[i]);
+}
+
+static void note_time(struct mf_buf *b, const struct mf_sandbox_limits *limits)
+{
+  uint64_t s = limits->wall_ms / 1000, ms = limits->wall_ms % 1000;
+  if (ms == 0)
+    note(b, limits->stderr_bytes, "[timed out after %" PRIu64 " s]", s);
+  else
+    note(b, limits->stderr_bytes, "[timed out after %" PRIu64 ".%03" PRIu64 " s]", s, ms);
+}
+
 static void set_fault(struct interpreter_outcome *o, const char *words)
 {
   o->status = "failed";
@@ -134,12 +189,18 @@ void interpreter_outcome_set(struct interpreter_outcome *o, enum mf_code code, c
     /* A cut text says by itself what happened. */
     if (!is_cut && o->err.len == 0)
       put(&o->err, MF_STR(OVER));
+    if (!is_cut && r->reason == MF_REASON_WALL_TIME)
+      note_time(&o->err, limits);
   } else if (r->status == MF_RUN_FAILED) {
     if (o->err.len == 0)
       put(&o->err, MF_STR(RAISED));
+    if (!is_cut)
+      note_denied(&o->err, limits->stderr_bytes, r);
   } else {
     o->status = "completed";
   }
+  if (!r->out_truncated)
+    note_figures(&o->out, limits->stdout_bytes, r);
 }
 
 void interpreter_outcome_write(const struct interpreter_outcome *o, struct mf_json_writer *w)

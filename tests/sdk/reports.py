@@ -115,6 +115,9 @@ def simple(g):
     c = Case(g, program("imports"))
     c.is_told("completed", "{\"a\": 0.5} 2026-01-02 00:00:00+08:00 []\n")
     t.check("case 9: ordinary imports", c.problems)
+    c = Case(g, "import socket\nsocket.create_connection(('203.0.113.7', 443))\n")
+    c.expect(c.item["status"] == "failed" and "203.0.113.7:443" in c.told.get("stderr", "").splitlines()[-1], "names what was refused")
+    t.check("case 9: what is refused is named", c.problems)
 
 
 def timeouts(g):

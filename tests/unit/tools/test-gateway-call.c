@@ -14,6 +14,8 @@ struct script {
   const char *out, *err;
   enum mf_code refusal;
   bool hangs; /* until it is cancelled */
+  const char *denied;
+  const char *files[4]; /* that were left behind, and not collected */
 };
 
 struct fake_run {
@@ -49,6 +51,12 @@ static void finish(struct fake_run *r, const struct script *x)
   assert_int_equal(mf_buf_append_str(&result->out, mf_str_of(x->out)), MF_OK);
   assert_int_equal(mf_buf_append_str(&result->err, mf_str_of(x->err)), MF_OK);
   snprintf(result->diagnostic, sizeof(result->diagnostic), "/a/path of the host");
+  if (x->denied)
+    result->denied[result->denied_n++] = mf_xstrdup(x->denied);
+  result->rejected = mf_xcalloc(MF_ARRAY_N(x->files), sizeof(*result->rejected));
+  for (size_t i = 0; i < MF_ARRAY_N(x->files) && x->files[i]; i++)
+    result->rejected[result->rejected_n++] =
+        (struct mf_rejected_artifact){ mf_xstrdup(x->files[i]), mf_xstrdup("over the count limit (0 artifacts)") };
   r->events->finished(r->user, result);
 }
 
@@ -300,6 +308,8 @@ static void every_end_has_its_words(void **state)
 #define MODEL(status, out, err) "{'status':'" status "','stdout':'" out "','stderr':'" err "'}"
 #define LOGS(text) "{'type':'logs','logs':'" text "'}"
 #define OVER "Code execution exceeded a resource limit."
+#define REFUSED "[refused by the sandbox: connect to 203.0.113.7:443]\\n"
+#define TIME "\\n[timed out after 10 s]"
 #define RAISED "Python execution raised an exception."
 #define CRASHED "{'error':'code interpreter isolated worker failed'}"
 #define FULL "{'error':'code interpreter capacity is temporarily unavailable'}"
@@ -317,6 +327,12 @@ static void every_end_has_its_words(void **state)
     { { MF_RUN_FAILED, MF_REASON_EXCEPTION, "1", "ValueError" },
       MODEL("failed", "1", "ValueError"),
       "'status':'failed','outputs':[" LOGS("1") "," LOGS("ValueError") "]}" },
+    { { MF_RUN_FAILED, MF_REASON_EXCEPTION, "", "PermissionError\n", .denied = "connect to 203.0.113.7:443" },
+      MODEL("failed", "", "PermissionError\\n" REFUSED),
+      "'status':'failed','outputs':[" LOGS("PermissionError\\n" REFUSED) "]}" },
+    { { MF_RUN_SUCCEEDED, MF_REASON_EXIT, "1", "", .denied = "connect to 203.0.113.7:443" },
+      MODEL("completed", "1", ""),
+      "'status':'completed','outputs':[" LOGS("1") "]}" },
     { { MF_RUN_FAILED, MF_REASON_EXIT, "", "" },
       MODEL("failed", "", RAISED),
       "'status':'failed','outputs':[" LOGS(RAISED) "]}" },
@@ -324,11 +340,11 @@ static void every_end_has_its_words(void **state)
       MODEL("failed", "1", RAISED),
       "'status':'failed','outputs':[" LOGS("1") "," LOGS(RAISED) "]}" },
     { { MF_RUN_TIMED_OUT, MF_REASON_WALL_TIME, "1", "" },
-      MODEL("incomplete", "1", OVER),
-      "'status':'incomplete','outputs':[" LOGS("1") "," LOGS(OVER) "]}" },
+      MODEL("incomplete", "1", OVER TIME),
+      "'status':'incomplete','outputs':[" LOGS("1") "," LOGS(OVER TIME) "]}" },
     { { MF_RUN_TIMED_OUT, MF_REASON_WALL_TIME, "", "e" },
-      MODEL("incomplete", "", "e"),
-      "'status':'incomplete','outputs':[" LOGS("e") "]}" },
+      MODEL("incomplete", "", "e" TIME),
+      "'status':'incomplete','outputs':[" LOGS("e" TIME) "]}" },
     { { MF_RUN_LIMIT, MF_REASON_MEMORY, "", "" },
       MODEL("incomplete", "", OVER),
       "'status':'incomplete','outputs':[" LOGS(OVER) "]}" },
@@ -401,6 +417,38 @@ static void too_much_output(void **state)
     struct mf_str output = mf_gateway_call_output(fx.call);
     assert_json(&output, want);
     mf_auto_free char *item = mf_xasprintf(ITEM "'','status':'incomplete','outputs':[" LOGS("%s") "]}", rows[i].want);
+    expect_item(&fx, item);
+    tear_down(&fx);
+  }
+}
+
+/* No file comes back, so a figure that was shown is spoken of; other files were the program's own idea. */
+static void figures_are_spoken_of(void **state)
+{
+#define MADE(n, were) "[" n " figure" were " made; pictures are not returned here]\\n"
+  static const struct {
+    const char *out;
+    uint64_t max;
+    const char *files[4], *want;
+  } rows[] = {
+    { "end\n", 65536, { "figure-1.png", "figure-2.png" }, "end\\n" MADE("2", "s were") },
+    { "end", 65536, { "figure-12.png", "data.csv" }, "end\\n" MADE("1", " was") },
+    { "", 65536, { "figure-1.png" }, MADE("1", " was") },
+    { "x", 65536, { "figure-.png", "figure-1.pngx", "d/figure-1.png", "my.png" }, "x" },
+    { "no room", 40, { "figure-1.png" }, "no room" },
+  };
+  for (size_t i = 0; i < MF_ARRAY_N(rows); i++) {
+    struct script script = { MF_RUN_SUCCEEDED, MF_REASON_EXIT, .out = rows[i].out, .err = "" };
+    memcpy(script.files, rows[i].files, sizeof(script.files));
+    struct fixture fx;
+    set_up(&fx, &script);
+    fx.set.interpreter.max_stdout_bytes = rows[i].max;
+    make(&fx, "fc_x1", "{\"code\":\"\"}");
+    run(&fx);
+    mf_auto_free char *want = mf_xasprintf(MODEL("completed", "%s", ""), rows[i].want);
+    struct mf_str output = mf_gateway_call_output(fx.call);
+    assert_json(&output, want);
+    mf_auto_free char *item = mf_xasprintf(ITEM "'','status':'completed','outputs':[" LOGS("%s") "]}", rows[i].want);
     expect_item(&fx, item);
     tear_down(&fx);
   }
@@ -560,6 +608,7 @@ int main(void)
     cmocka_unit_test(every_end_has_its_words),
     cmocka_unit_test(the_guest_gets_the_gateways_limits),
     cmocka_unit_test(too_much_output),
+    cmocka_unit_test(figures_are_spoken_of),
     cmocka_unit_test(no_permit_is_no_wait),
     cmocka_unit_test(a_call_has_a_time_limit),
     cmocka_unit_test(the_client_goes_away),
