@@ -1,4 +1,4 @@
-/* What the files of the loop share: rounds.c asks the model and decides, calls.c runs a round's gateway calls,
+/* What the files of the loop share: rounds.c decides, ask.c asks the model, calls.c runs a round's gateway calls,
  * deliver.c writes events, payload.c the public response object. Thread: the loop's; all of it in the turn's fiber.
  *
  * A function that returns bool has, when it returns false, said in run->ret how the turn ends. */
@@ -70,6 +70,14 @@ bool run_fail(struct run *run, int status, const char *type, const char *code, c
 bool run_fail_limit(struct run *run, int status, const char *fmt, ...) MF_PRINTF(3, 4);
 /* The client has gone; returns false. */
 bool run_cancel(struct run *run);
+/* Upstream's own answer, which is in run->ret, is the turn's; returns false. */
+bool run_verbatim(struct run *run);
+
+/* ---- ask.c ---- */
+/* Asks the model; its answer is in run->acc, and what there was of it to deliver has been. */
+bool ask(struct run *run);
+/* Lets go of the connection, so that it can be used again where that is possible. */
+void ask_leave(struct run *run);
 
 /* ---- deliver.c ---- */
 /* One event. index -1: none. members: ",\"k\":v…" or empty. */

@@ -1,6 +1,7 @@
 /* What the files of a turn share. request.c makes the request (item.c: its input items), history.c begins a turn,
- * pending.c checks it against the calls that are open, turn-items.c holds what it will store, upstream.c writes what is
- * POSTed; rounds.c, calls.c, deliver.c and payload.c do the rest. Thread: the loop's. */
+ * references.c finds items that it refers to, pending.c checks it against the calls that are open, turn-items.c holds
+ * what it will store, upstream.c writes what is POSTed; rounds.c, ask.c, calls.c, deliver.c and payload.c do the rest.
+ * Thread: the loop's. */
 #ifndef MF_AGENT_TURN_INTERNAL_H
 #define MF_AGENT_TURN_INTERNAL_H
 
@@ -32,6 +33,8 @@ struct turn {
 
   /* history.c */
   struct mf_json *inherited;                /* the parent's tools and tool_choice */
+  struct mf_json *resolved;                 /* the request's input, when it refers to stored items */
+  const struct mf_json_val *sent;           /* the input: the request's, or the resolved one */
   const struct mf_json_val *tools, *choice; /* in force: the request's, else the parent's; NULL: none */
   struct mf_toolset *toolset;
   struct mf_buf input;      /* upstream's `input` so far: elements with commas between, without brackets */
