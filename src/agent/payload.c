@@ -209,7 +209,9 @@ bool payload_write(struct run *run, const char *status, struct mf_buf *out)
   mf_jw_kstr(&w, "model", run->t.r->model);
   mf_jw_kstrz(&w, "status", status);
   write_output(&w, run);
-  write_usage(&w, &run->usage);
+  /* Our own created says nothing of a round that is over already. */
+  bool is_open = strcmp(status, "in_progress") == 0;
+  write_usage(&w, is_open ? &(const struct mf_usage){ 0 } : &run->usage);
   write_incomplete(&w, run, strcmp(status, "incomplete") == 0);
   write_error(&w, run, strcmp(status, "failed") == 0);
   write_previous(&w, run);

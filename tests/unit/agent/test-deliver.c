@@ -148,15 +148,13 @@ static void test_held(void **state)
 /* Whatever else speaks of a call that is not seen is not seen either. */
 static void test_suppressed(void **state)
 {
-  static const char
-      scenario[] =
-          "{'rounds':[{'events':[" ADDED("0", CALL("fc_1", "code_interpreter",
-                                                   "")) "{'type':'response.new','output_index':0,'item_id':'fc_1'}"
-                                                        "," DONE("0", CALL("fc_1", "code_interpreter",
-                                                                           "{}")) "{'type':'response.new','output_"
-                                                                                  "index':0,'item_id':'fc_1'}"
-                                                                                  "," COMPLETED("") "]},{'events':"
-                                                                                                    "[" COMPLETED("") "]}]}";
+  static const char scenario[] = "{'rounds':[{'events':[" ADDED(
+      "0", CALL("fc_1", "code_interpreter", "")) "{'type':'response.new','output_index':0,'item_id':'fc_1'}"
+                                                 "," DONE("0", CALL("fc_1", "code_interpreter",
+                                                                    "{}")) "{'type':'response.new','output_"
+                                                                           "index':0,'item_id':'fc_1'}"
+                                                                           "," COMPLETED("") "]},{'events':"
+                                                                                             "[" COMPLETED("") "]}]}";
   struct bench b;
   play(&b, scenario, ASK_STREAM, "created in_progress " CI_START " " CI_END " completed");
   bench_close(&b);
