@@ -92,8 +92,12 @@ static enum mf_code on_ready(void *user, unsigned port, struct mf_err *err)
   const struct mf_config *c = s->config;
   const struct mf_address address = { c->host, port, c->unix_socket, c->tls_cert != NULL };
   char where[300], interpreter[100];
+  struct mf_err why = { 0 };
 
   log_warnings(c);
+  /* Only now: what did not work is not worth keeping. */
+  if (mf_config_write_first(c, &why))
+    mf_log(MF_LOG_INFO, "no config.toml is kept: %s", why.msg);
   mf_address_text(&address, where, sizeof(where));
   mf_service_words(s->service, interpreter, sizeof(interpreter));
   mf_log(MF_LOG_INFO, "ready at %s; LLM server %s; code interpreter: %s", where, c->llm_api_base, interpreter);
@@ -121,7 +125,6 @@ static const struct mf_service_events serve_events = { on_ready, on_ended };
 
 static enum mf_code serve(struct serving *s, struct mf_config_input *in, struct mf_err *err)
 {
-  struct mf_err why = { 0 };
   enum mf_code code = mf_config_load(in, &s->config, err);
   if (!code)
     code = mf_config_check_serve(s->config, err);
@@ -133,8 +136,6 @@ static enum mf_code serve(struct serving *s, struct mf_config_input *in, struct 
     code = mf_service_new(s->stage.loop, s->config, in, &serve_events, s, &s->service, err);
   if (code)
     return code;
-  if (mf_config_write_first(s->config, &why))
-    mf_log(MF_LOG_INFO, "no config.toml is kept: %s", why.msg);
   code = mf_loop_run(s->stage.loop, err);
   if (code || s->code == MF_OK || s->code == MF_E_CANCELLED)
     return code;

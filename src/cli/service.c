@@ -98,16 +98,17 @@ static enum mf_code start_provider(struct mf_service *s, struct mf_err *err)
 
 static enum mf_code open_storage(struct mf_service *s, struct mf_err *err)
 {
+  char origin[200];
   enum mf_code code = mf_pool_new(s->loop, POOL_THREADS, POOL_QUEUE_MAX, &s->pool, err);
   if (code)
     return code;
   if (s->c->from[MF_CONFIG_DATABASE_URL] == MF_FROM_DEFAULT)
     code = mf_config_make_home(s->c, err);
-  if (!code)
-    code = mf_storage_open(s->loop, s->pool, s->c->database_url, &s->storage, err);
-  if (!code)
+  if (code)
+    return mf_wrap(err, code, "no place for the database (AGENTIC_API_HOME or DATABASE_URL can name another)");
+  code = mf_storage_open(s->loop, s->pool, s->c->database_url, &s->storage, err);
+  if (code == MF_OK)
     return MF_OK;
-  char origin[200];
   mf_config_origin(s->c, MF_CONFIG_DATABASE_URL, origin, sizeof(origin));
   return mf_wrap(err, code, "database_url (%s)", origin);
 }
