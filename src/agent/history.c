@@ -2,6 +2,7 @@
  * loop's, in the turn's fiber. Neighbours: storage, tools; item.c (forms), pending.c (open calls). */
 #include "item.h"
 #include "pending.h"
+#include "references.h"
 #include "turn-internal.h"
 
 #include "base/log.h"
@@ -137,7 +138,7 @@ static bool make_tools(struct turn *t, const struct mf_json_val *past, struct mf
 {
   t->tools = t->r->tools ? t->r->tools : inherited(t, "tools");
   return mf_toolset_new(&t->agent->tools, t->tools, &t->toolset, e) && load_found(t->toolset, past, e) &&
-         load_found(t->toolset, t->r->input, e) && choose(t, e);
+         load_found(t->toolset, t->sent, e) && choose(t, e);
 }
 
 /* ---- input ---- */
@@ -207,9 +208,9 @@ static enum mf_code write_input(struct turn *t, const struct mf_json_val *past)
     code = append_model(t, it.val);
   if (code)
     return code;
-  if (mf_json_type_of(t->r->input) == MF_JSON_STR)
-    return add_text(t, mf_json_str(t->r->input));
-  it = mf_json_iter(t->r->input);
+  if (mf_json_type_of(t->sent) == MF_JSON_STR)
+    return add_text(t, mf_json_str(t->sent));
+  it = mf_json_iter(t->sent);
   while (!code && mf_json_next(&it)) {
     code = append_model(t, it.val);
     if (!code)
@@ -228,10 +229,10 @@ static bool begin(struct turn *t, struct mf_json **past, struct mf_api_error *e)
       return false;
     items = mf_json_root(*past);
   }
-  if (!make_tools(t, items, e))
+  if (!references_resolve(t, e) || !make_tools(t, items, e))
     return false;
   /* Without a history nobody knows which calls are open; the model server judges. */
-  if (items && !pending_check(items, t->r->input, e))
+  if (items && !pending_check(items, t->sent, e))
     return false;
   if (write_input(t, items))
     return fail_size(e);
@@ -255,10 +256,11 @@ void turn_done(struct turn *t)
   turn_items_done(&t->outputs);
   mf_toolset_free(t->toolset);
   mf_json_free(t->inherited);
+  mf_json_free(t->resolved);
   mf_buf_done(&t->input);
   t->toolset = NULL;
-  t->inherited = NULL;
-  t->tools = t->choice = NULL;
+  t->inherited = t->resolved = NULL;
+  t->tools = t->choice = t->sent = NULL;
 }
 
 enum mf_code turn_input_add(struct turn *t, const struct mf_json_val *item, struct mf_err *err)

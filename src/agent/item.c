@@ -61,7 +61,7 @@ static const struct item_kind kinds[] = {
   { "code_interpreter_call", ITEM_CODE, NULL, { { "id", STR, "a string" } } },
   { "compaction", ITEM_UNSUPPORTED, NULL, { { 0 } } },
   { "compaction_trigger", ITEM_UNSUPPORTED, NULL, { { 0 } } },
-  { "item_reference", ITEM_UNSUPPORTED, NULL, { { 0 } } },
+  { "item_reference", ITEM_REFERENCE, NULL, { { "id", STR, "a string" } } },
 };
 
 static const char *const roles[] = { "user", "assistant", "system", "developer" };
@@ -226,11 +226,9 @@ static bool check_supported(const struct item_kind *k, const char *at, struct mf
 {
   char param[80];
   snprintf(param, sizeof(param), "%s.type", at);
-  const char *remedy = strcmp(k->type, "item_reference") == 0
-                           ? "send the item itself, or continue with previous_response_id"
-                           : "send the conversation itself";
   return mf_api_fail(e, 400, REQUEST_ERROR, "unsupported_parameter", param,
-                     "invalid request: %s: '%s' items are not supported by this server; %s", at, k->type, remedy);
+                     "invalid request: %s: '%s' items are not supported by this server; send the conversation itself",
+                     at, k->type);
 }
 
 bool item_check(const struct mf_json_val *item, size_t index, struct mf_api_error *e)
@@ -263,6 +261,7 @@ bool item_check(const struct mf_json_val *item, size_t index, struct mf_api_erro
     return check_supported(k, at, e);
   case ITEM_CALL:
   case ITEM_CODE:
+  case ITEM_REFERENCE:
     break;
   }
   return true;
@@ -335,7 +334,7 @@ static bool write_reasoning(const struct mf_json_val *item, struct mf_json_write
 bool item_write_model(const struct mf_json_val *item, struct mf_json_writer *w)
 {
   const struct item_kind *k = item_kind_of(item);
-  if (!k || k->cls == ITEM_UNSUPPORTED)
+  if (!k || k->cls == ITEM_UNSUPPORTED || k->cls == ITEM_REFERENCE)
     return false;
   if (k->cls == ITEM_REASONING)
     return write_reasoning(item, w);

@@ -10,6 +10,7 @@ enum item_class {
   ITEM_CALL,        /* for the client to answer */
   ITEM_OUTPUT,      /* the client's answer */
   ITEM_CODE,        /* upstream's own code_interpreter_call */
+  ITEM_REFERENCE,   /* to one that is stored: references.c */
   ITEM_UNSUPPORTED, /* would change the answer if it were left out */
 };
 struct item_kind;

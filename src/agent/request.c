@@ -154,7 +154,8 @@ static bool all_functions(const struct mf_json_val *tools)
 /* Items that mean something to the gateway and nothing to a model server. */
 static bool has_own_items(const struct mf_json_val *input)
 {
-  static const char *const types[] = { "tool_search_call", "tool_search_output", "compaction", "compaction_trigger" };
+  static const char *const types[] = { "tool_search_call", "tool_search_output", "compaction", "compaction_trigger",
+                                       "item_reference" };
   struct mf_json_iter it = mf_json_iter(mf_json_type_of(input) == MF_JSON_ARR ? input : NULL);
   while (mf_json_next(&it))
     for (size_t i = 0; i < MF_ARRAY_N(types); i++)

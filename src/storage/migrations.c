@@ -32,6 +32,8 @@ static const char to_1_responses_and_items[] =
     " json TEXT NOT NULL) STRICT;"
     "CREATE INDEX items_response ON items (response_key);";
 
+static const char to_2_items_by_id[] = "CREATE INDEX items_id ON items (id);";
+
 struct migration {
   int number;
   const char *sql;
@@ -39,9 +41,10 @@ struct migration {
 
 static const struct migration migrations[] = {
   { 1, to_1_responses_and_items },
+  { 2, to_2_items_by_id },
 };
 
-static const int newest = 1;
+static const int newest = 2;
 
 static enum mf_code read_version(struct db *d, sqlite3_int64 *ret, struct mf_err *err)
 {

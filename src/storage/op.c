@@ -46,6 +46,8 @@ static uint64_t weigh_items(const struct mf_store_response *r)
 enum mf_code op_check(const struct op *op, struct mf_err *err)
 {
   const struct mf_store_response *r = op->response;
+  if (op->kind == OP_ITEMS && op->id_n > MF_STORE_REFERENCES_MAX)
+    return mf_fail(err, MF_E_LIMIT, 0, "more than %u items are asked for", MF_STORE_REFERENCES_MAX);
   if (op->kind != OP_PUT)
     return MF_OK;
   if (r->id.len == 0)
@@ -218,6 +220,20 @@ static enum mf_code load_response(struct db *d, struct mf_str id, struct mf_stor
   return code;
 }
 
+/* The row that a statement stands on. */
+static enum mf_code load_item(sqlite3_stmt *st, struct mf_stored *h, struct mf_err *err)
+{
+  struct mf_store_item item = {
+    .is_input = sqlite3_column_int(st, 1),
+    .is_public = sqlite3_column_int(st, 2),
+    .is_gateway_code = sqlite3_column_int(st, 3),
+  };
+  if (!stored_copy(h, column(st, 0), &item.id) || !stored_copy(h, column(st, 4), &item.json))
+    return no_memory(err);
+  stored_add(h, &item);
+  return MF_OK;
+}
+
 static enum mf_code load_items(struct db *d, sqlite3_int64 key, struct mf_stored *h, struct mf_err *err)
 {
   sqlite3_stmt *st;
@@ -228,17 +244,8 @@ static enum mf_code load_items(struct db *d, sqlite3_int64 key, struct mf_stored
   sqlite3_bind_int64(st, 1, key);
   while (!code && row) {
     code = db_step(d, st, &row, err);
-    if (code || !row)
-      break;
-    struct mf_store_item item = {
-      .is_input = sqlite3_column_int(st, 1),
-      .is_public = sqlite3_column_int(st, 2),
-      .is_gateway_code = sqlite3_column_int(st, 3),
-    };
-    if (!stored_copy(h, column(st, 0), &item.id) || !stored_copy(h, column(st, 4), &item.json))
-      code = no_memory(err);
-    else
-      stored_add(h, &item);
+    if (!code && row)
+      code = load_item(st, h, err);
   }
   db_end(st);
   return code;
@@ -305,6 +312,49 @@ static enum mf_code load(struct db *d, struct op *op, struct mf_err *err)
   return MF_OK;
 }
 
+/* ---- items by id ---- */
+
+static enum mf_code find_item(struct db *d, struct mf_str id, struct mf_stored *h, struct mf_err *err)
+{
+  sqlite3_stmt *st;
+  bool row;
+  enum mf_code code = db_begin(d, SQL_GET_ITEM, &st, err);
+  if (code)
+    return code;
+  db_bind_str(st, 1, id);
+  code = db_step(d, st, &row, err);
+  if (!code && !row) {
+    char shown[200];
+    mf_escape(id, shown, sizeof(shown));
+    code = mf_fail(err, MF_E_NOT_FOUND, 0, "not found: Item with id '%s'", shown);
+  } else if (!code) {
+    code = load_item(st, h, err);
+  }
+  db_end(st);
+  return code;
+}
+
+static enum mf_code load_by_id(struct db *d, struct op *op, struct mf_err *err)
+{
+  struct mf_stored *h = stored_new();
+  uint64_t sum = 0;
+  enum mf_code code = MF_OK;
+  for (size_t i = 0; i < op->id_n && !code; i++) {
+    code = find_item(d, op->ids[i], h, err);
+    /* Looked at after each one, because one item may be asked for many times. */
+    if (!code)
+      add_bytes(&sum, stored_response(h)->items[i].json.len + ITEM_OVERHEAD);
+    if (!code && sum > MF_STORE_BYTES_MAX)
+      code = mf_fail(err, MF_E_LIMIT, 0, "the items that are asked for exceed %u bytes", MF_STORE_BYTES_MAX);
+  }
+  if (code) {
+    mf_stored_free(h);
+    return code;
+  }
+  op->loaded = h;
+  return MF_OK;
+}
+
 /* ---- all of them ---- */
 
 void op_apply(struct db *d, struct op *op)
@@ -319,6 +369,9 @@ void op_apply(struct db *d, struct op *op)
   case OP_GET:
   case OP_HISTORY:
     op->code = load(d, op, &op->err);
+    return;
+  case OP_ITEMS:
+    op->code = load_by_id(d, op, &op->err);
     return;
   case OP_PING:
     op->code = db_run(d, SQL_PING, &op->err);

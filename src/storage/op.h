@@ -5,13 +5,15 @@
 #include "db.h"
 #include "storage/storage.h"
 
-enum op_kind { OP_PUT, OP_DELETE, OP_GET, OP_HISTORY, OP_PING };
+enum op_kind { OP_PUT, OP_DELETE, OP_GET, OP_HISTORY, OP_ITEMS, OP_PING };
 
 struct op {
   enum op_kind kind;
   const struct mf_store_response *response; /* PUT */
   struct mf_str id;                         /* the others */
-  struct mf_stored *loaded;                 /* GET, HISTORY: owned */
+  const struct mf_str *ids;                 /* ITEMS */
+  size_t id_n;
+  struct mf_stored *loaded; /* GET, HISTORY, ITEMS: owned */
   enum mf_code code;
   struct mf_err err;
 };

@@ -30,6 +30,9 @@ static const char *const texts[SQL_N] = {
                     " SELECT key, item_bytes FROM chain",
   [SQL_GET_ITEMS] = "SELECT id, is_input, is_public, is_gateway_code, json FROM items WHERE response_key = ?1"
                     " ORDER BY key",
+  [SQL_GET_ITEM] = "SELECT i.id, i.is_input, i.is_public, i.is_gateway_code, i.json"
+                   " FROM items i JOIN responses r ON r.key = i.response_key"
+                   " WHERE i.id = ?1 AND i.is_public AND NOT r.is_deleted ORDER BY i.key DESC LIMIT 1",
   [SQL_BURY] = "UPDATE responses SET is_deleted = 1, payload = '', tools = '', tool_choice = '', instructions = ''"
                " WHERE key = ?1",
   [SQL_PURGE] = "DELETE FROM responses WHERE key = ?1 AND is_deleted"

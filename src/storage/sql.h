@@ -18,8 +18,9 @@ enum sql {
   SQL_GET_RESPONSE,
   SQL_GET_CHAIN, /* key, how many → key, item_bytes; newest first */
   SQL_GET_ITEMS,
-  SQL_BURY,  /* key: empties a response and marks it */
-  SQL_PURGE, /* key: removes one that is marked and has no child → previous_key */
+  SQL_GET_ITEM, /* id → the newest public one of a response that is there */
+  SQL_BURY,     /* key: empties a response and marks it */
+  SQL_PURGE,    /* key: removes one that is marked and has no child → previous_key */
   SQL_PING,
   SQL_N
 };

@@ -261,8 +261,8 @@ static void do_read(struct mf_storage *s, struct mf_fiber *self, struct op *op)
 /* ---- the calls ---- */
 
 static const char *const words[] = {
-  [OP_PUT] = "store a response",   [OP_DELETE] = "delete a response",  [OP_GET] = "load a response",
-  [OP_HISTORY] = "load a history", [OP_PING] = "look at the database",
+  [OP_PUT] = "store a response",   [OP_DELETE] = "delete a response", [OP_GET] = "load a response",
+  [OP_HISTORY] = "load a history", [OP_ITEMS] = "load items",         [OP_PING] = "look at the database",
 };
 
 /* What is wrong with the database is said with what was to be done; what is wrong with the request speaks for itself.
@@ -324,6 +324,13 @@ enum mf_code mf_storage_get_history(struct mf_storage *s, struct mf_fiber *self,
                                     struct mf_stored **ret, struct mf_err *err)
 {
   struct op op = { .kind = OP_HISTORY, .id = id };
+  return load(s, self, &op, ret, err);
+}
+
+enum mf_code mf_storage_get_items(struct mf_storage *s, struct mf_fiber *self, const struct mf_str *ids, size_t id_n,
+                                  struct mf_stored **ret, struct mf_err *err)
+{
+  struct op op = { .kind = OP_ITEMS, .ids = ids, .id_n = id_n };
   return load(s, self, &op, ret, err);
 }
 

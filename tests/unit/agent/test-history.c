@@ -274,6 +274,35 @@ static void found_tools(void **state)
   refused_turn(w, GO("resp_search", "'x'"), 400, NULL, "input", "No tool output found for function call call_s.");
 }
 
+/* Some clients refer to what was said, item by item. */
+static void references(void **state)
+{
+#define REF(id) "{'type':'item_reference','id':'" id "'}"
+  struct world *w = *state;
+  sends(w,
+        "{'model':'m','store':false,'input':[{'role':'user','content':'hi'}," REF("rs_1") "," REF("rs_2") "," REF(
+            "msg_1") "," REF("ci_9") "," REF("ci_native") ",{'role':'user','content':'and?'}]}",
+        UP("[" TEXT_PAST ",{'type':'code_interpreter_call','id':'ci_native','container_id':'cntr_1','code':'1',"
+           "'status':'completed','outputs':[{'type':'image','url':'u'}]},"
+           "{'type':'message','role':'user','content':'and?'}]"));
+  /* Of two items of one id the newer one; and it is the client's own answer that it refers to. */
+  sends(w, "{'model':'m','input':[" REF("fc_1") ",{'type':'function_call_output','call_id':'call_0','output':'o'}]}",
+        UP("[{'type':'function_call','id':'fc_1','call_id':'call_0','name':'f','arguments':'{}'},"
+           "{'type':'function_call_output','call_id':'call_0','output':'o'}]"));
+  refused_turn(w, "{'model':'m','input':[" REF("msg_1") "," REF("msg_missing") "]}", 404, "not_found", NULL,
+               "storage error: not found: Item with id 'msg_missing'");
+  /* The model's side of a gateway call is nobody's to refer to. */
+  refused_turn(w, "{'model':'m','input':[" REF("fc_9") "]}", 404, "not_found", NULL,
+               "storage error: not found: Item with id 'fc_9'");
+  mf_auto_buf struct mf_buf many;
+  mf_buf_init(&many, 1u << 20);
+  assert_int_equal(mf_buf_printf(&many, "{'model':'m','input':["), MF_OK);
+  for (unsigned i = 0; i < MF_STORE_REFERENCES_MAX; i++)
+    assert_int_equal(mf_buf_printf(&many, REF("msg_1") ","), MF_OK);
+  assert_int_equal(mf_buf_printf(&many, REF("msg_1") "]}"), MF_OK);
+  refused_turn(w, many.ptr, 413, "body_too_large", NULL, "the items that are referred to are too many or too large");
+}
+
 /* What is stored of the input, and what a client sees of it. */
 static void what_is_kept(void **state)
 {
@@ -383,6 +412,7 @@ int main(void)
     cmocka_unit_test_prestate(many_calls, &w),
     cmocka_unit_test_prestate(storage_errors, &w),
     cmocka_unit_test_prestate(found_tools, &w),
+    cmocka_unit_test_prestate(references, &w),
     cmocka_unit_test_prestate(what_is_kept, &w),
     cmocka_unit_test_prestate(bounds, &w),
   };

@@ -123,9 +123,6 @@ static void what_is_not_served(void **state)
       "}",
       "input[1].type",
       "invalid request: input[1]: 'compaction' items are not supported by this server; send the conversation itself" },
-    { "{'model':'m','input':[{'type':'item_reference','id':'msg_1'}]}", "input[0].type",
-      "invalid request: input[0]: 'item_reference' items are not supported by this server; send the item itself, or "
-      "continue with previous_response_id" },
   };
   for (size_t i = 0; i < MF_ARRAY_N(rows); i++)
     refused_turn(*state, rows[i].body, 400, "unsupported_parameter", rows[i].param, rows[i].message);
@@ -223,6 +220,7 @@ static void items(void **state)
       "invalid request: input[0].output[0]: function_call_output content part type `input_file` is not supported by "
       "the "
       "typed Responses executor; provide input_text or input_image content instead" },
+    { "{'type':'item_reference'}", "json error: missing field `id` at input[0]" },
     { "{'type':'custom_tool_call','call_id':'c','name':'f'}", "json error: missing field `input` at input[0]" },
     { "{'type':'tool_search_output','call_id':'c'}", "json error: missing field `tools` at input[0]" },
     { "{'type':'tool_search_output','call_id':'c','tools':[{'type':'function'}]}",
@@ -257,6 +255,7 @@ static void raw_or_not(void **state)
     { BASE ",'store':false,'context_management':[]}", true },
     { "{'model':'m','store':false,'input':[{'type':'weird_item'},{'role':'user','content':[]}]}", true },
     { "{'model':'m','store':false,'input':[{'type':'tool_search_output','call_id':'c','tools':[]}]}", false },
+    { "{'model':'m','store':false,'input':[{'type':'item_reference','id':'msg_1'}]}", false },
   };
   struct world *w = *state;
   for (size_t i = 0; i < MF_ARRAY_N(rows); i++) {

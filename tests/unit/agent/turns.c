@@ -152,6 +152,12 @@ void refused_turn(struct world *w, const char *body, int status, const char *cod
     assert_string_equal(e.param, param);
 }
 
+static struct mf_str id_in(const char *json)
+{
+  const char *at = strstr(json, "\"id\":\"");
+  return at ? (struct mf_str){ at + 6, strcspn(at + 6, "\"") } : (struct mf_str){ 0 };
+}
+
 void store(struct world *w, const char *id, const char *previous, const char *tools, const char *choice,
            const struct past_item *items, size_t n)
 {
@@ -160,7 +166,8 @@ void store(struct world *w, const char *id, const char *previous, const char *to
   assert_true(n <= MF_ARRAY_N(stored));
   for (size_t i = 0; i < n; i++) {
     texts[i] = quoted(items[i].json);
-    stored[i] = (struct mf_store_item){ .json = mf_str_of(texts[i]),
+    stored[i] = (struct mf_store_item){ .id = id_in(texts[i]),
+                                        .json = mf_str_of(texts[i]),
                                         .is_input = items[i].is_input,
                                         .is_public = !items[i].is_hidden,
                                         .is_gateway_code = items[i].is_gateway_code };

@@ -58,6 +58,8 @@ struct args {
   struct harness *h;
   const struct mf_store_response *response;
   struct mf_str id;
+  const struct mf_str *ids;
+  size_t id_n;
   struct mf_stored **ret;
   enum mf_code code;
 };
@@ -92,6 +94,12 @@ static void call_ping(void *user)
   a->code = mf_storage_ping(a->h->storage, mf_fiber_self(a->h->loop), &a->h->err);
 }
 
+static void call_items(void *user)
+{
+  struct args *a = user;
+  a->code = mf_storage_get_items(a->h->storage, mf_fiber_self(a->h->loop), a->ids, a->id_n, a->ret, &a->h->err);
+}
+
 enum mf_code harness_put(struct harness *h, const struct mf_store_response *r)
 {
   struct args a = { .h = h, .response = r };
@@ -110,6 +118,13 @@ enum mf_code harness_history(struct harness *h, const char *id, struct mf_stored
 {
   struct args a = { .h = h, .id = mf_str_of(id), .ret = ret };
   harness_call(h, call_history, &a);
+  return a.code;
+}
+
+enum mf_code harness_items(struct harness *h, const struct mf_str *ids, size_t n, struct mf_stored **ret)
+{
+  struct args a = { .h = h, .ids = ids, .id_n = n, .ret = ret };
+  harness_call(h, call_items, &a);
   return a.code;
 }
 

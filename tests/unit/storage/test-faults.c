@@ -144,10 +144,24 @@ static void a_newer_schema(void **state)
   harness_close(&f->h);
   run_sql(f->path, "PRAGMA user_version = 99");
   assert_refused(f, f->path,
-                 "was written by a newer Mayfly (schema 99, this one knows 1); use that version, or name another file");
-  run_sql(f->path, "PRAGMA user_version = 1");
+                 "was written by a newer Mayfly (schema 99, this one knows 2); use that version, or name another file");
+  run_sql(f->path, "PRAGMA user_version = 2");
   open_ok(f);
   assert_true(has(&f->h, "a"));
+}
+
+/* A file of the first schema is brought up to date, with what is in it. */
+static void an_older_schema(void **state)
+{
+  struct fixture *f = *state;
+  open_ok(f);
+  put_ok(f, "a");
+  harness_close(&f->h);
+  run_sql(f->path, "DROP INDEX items_id; PRAGMA user_version = 1");
+  open_ok(f);
+  assert_true(has(&f->h, "a"));
+  harness_close(&f->h);
+  run_sql(f->path, "DROP INDEX items_id"); /* it is there again, or this fails */
 }
 
 /* Two that open a new file at the same time: one waits for the other. */
@@ -424,6 +438,7 @@ int main(void)
     TEST(places_where_no_database_can_be),
     TEST(files_that_are_not_ours),
     TEST(a_newer_schema),
+    TEST(an_older_schema),
     TEST(two_that_migrate),
     TEST(a_damaged_file),
     TEST(a_cut_file),

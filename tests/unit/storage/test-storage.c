@@ -487,6 +487,59 @@ static void a_cancelled_put_is_a_whole_put(struct fixture *f, bool in_memory)
   mf_stored_free(s);
 }
 
+/* Items by id: the newest public one, in the order asked for, while its response is there. */
+static void items_by_id(void **state)
+{
+  for (int in_memory = 0; in_memory < 2; in_memory++) {
+    struct fixture f;
+    set_up_at(&f, in_memory);
+    const struct mf_store_item items[] = {
+      { .id = MF_STR("in_1"), .json = MF_STR("I"), .is_input = true, .is_public = true },
+      { .id = MF_STR("hidden"), .json = MF_STR("H"), .is_input = true },
+      { .id = MF_STR("ci_1"), .json = MF_STR("C"), .is_public = true, .is_gateway_code = true },
+    };
+    struct mf_store_response r = response_of("a", "");
+    r.items = items;
+    r.item_n = MF_ARRAY_N(items);
+    assert_ok(harness_put(&f.h, &r), &f.h.err);
+    put(&f, "b", "a", "old");
+    put(&f, "c", "b", "new");
+
+    const struct mf_str ids[] = { MF_STR("msg_1"), MF_STR("ci_1"), MF_STR("in_1"), MF_STR("msg_1") };
+    struct mf_stored *s = NULL;
+    assert_ok(harness_items(&f.h, ids, MF_ARRAY_N(ids), &s), &f.h.err);
+    const struct mf_store_response *got = mf_stored_response(s);
+    assert_int_equal(got->item_n, 4);
+    assert_str(got->items[0].json, "new");
+    assert_str(got->items[0].id, "msg_1");
+    assert_str(got->items[1].json, "C");
+    assert_true(got->items[1].is_gateway_code && !got->items[1].is_input);
+    assert_str(got->items[2].json, "I");
+    assert_true(got->items[2].is_input && got->items[2].is_public);
+    assert_str(got->items[3].json, "new");
+    mf_stored_free(s);
+    assert_ok(harness_items(&f.h, ids, 0, &s), &f.h.err);
+    assert_int_equal(mf_stored_response(s)->item_n, 0);
+    mf_stored_free(s);
+
+    const struct mf_str hidden = MF_STR("hidden"), missing[] = { MF_STR("msg_1"), MF_STR("x") };
+    assert_int_equal(harness_items(&f.h, &hidden, 1, &s), MF_E_NOT_FOUND);
+    assert_int_equal(harness_items(&f.h, missing, 2, &s), MF_E_NOT_FOUND);
+    assert_string_equal(f.h.err.msg, "not found: Item with id 'x'");
+    static const struct mf_str many[MF_STORE_REFERENCES_MAX + 1];
+    assert_int_equal(harness_items(&f.h, many, MF_ARRAY_N(many), &s), MF_E_LIMIT);
+
+    /* What is deleted cannot be referred to, though its children still need it. */
+    assert_ok(harness_delete(&f.h, "c"), &f.h.err);
+    assert_ok(harness_items(&f.h, ids, 1, &s), &f.h.err);
+    assert_str(mf_stored_response(s)->items[0].json, "old");
+    mf_stored_free(s);
+    assert_ok(harness_delete(&f.h, "a"), &f.h.err);
+    assert_int_equal(harness_items(&f.h, &ids[2], 1, &s), MF_E_NOT_FOUND);
+    tear_down(&f);
+  }
+}
+
 static void a_full_pool(void **state)
 {
   struct fixture f;
@@ -583,6 +636,7 @@ int main(void)
     BOTH(a_crowd),
     BOTH(a_cancelled_put_is_a_whole_put),
     cmocka_unit_test(a_history_too_deep_to_load),
+    cmocka_unit_test(items_by_id),
     cmocka_unit_test(a_full_pool),
     cmocka_unit_test(only_its_owner_reads_the_file),
     cmocka_unit_test(deleted_is_erased),

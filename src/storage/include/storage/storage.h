@@ -25,6 +25,7 @@ void mf_storage_close(struct mf_storage *s);
 
 #define MF_STORE_BYTES_MAX (64u << 20) /* of one put, and of one history */
 #define MF_STORE_DEPTH_MAX 4096u       /* responses of one history */
+#define MF_STORE_REFERENCES_MAX 4096u  /* items that are asked for by id at once */
 
 /* One stored item. `json` is the item as public or model-facing JSON without private members. */
 struct mf_store_item {
@@ -55,6 +56,11 @@ MF_MUST_USE enum mf_code mf_storage_get_response(struct mf_storage *s, struct mf
  * (MF_E_LIMIT). */
 MF_MUST_USE enum mf_code mf_storage_get_history(struct mf_storage *s, struct mf_fiber *self, struct mf_str id,
                                                 struct mf_stored **ret, struct mf_err *err);
+/* The newest public item under each of these ids, in their order, of responses that are not deleted; the response that
+ * comes back has nothing but items. MF_E_NOT_FOUND names the first id that is not there. MF_E_LIMIT: more than
+ * MF_STORE_REFERENCES_MAX, or over MF_STORE_BYTES_MAX. */
+MF_MUST_USE enum mf_code mf_storage_get_items(struct mf_storage *s, struct mf_fiber *self, const struct mf_str *ids,
+                                              size_t id_n, struct mf_stored **ret, struct mf_err *err);
 const struct mf_store_response *mf_stored_response(const struct mf_stored *h); /* items: of the chain, for a history */
 void mf_stored_free(struct mf_stored *h);
 /* A deleted response is gone for GET and as a parent; its items stay for children that were made before (of it and, by
