@@ -35,10 +35,10 @@ class DriverDoor:
         self.caps = self.driver.caps
 
     def run(self, case):
-        return self.driver.run(case.source, files=case.files, content=True, **case.request())
+        return self.driver.run_when_free(case.source, files=case.files, content=True, **case.request())
 
     def next_task(self):
-        return self.driver.run("print(1)")["stdout"] == "1\n"
+        return self.driver.run_when_free("print(1)")["stdout"] == "1\n"
 
     def close(self):
         return self.driver.close()

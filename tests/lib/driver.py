@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import threading
+import time
 
 import places
 
@@ -152,6 +153,18 @@ class Driver:
 
     def run(self, source, timeout=180, **request):
         return self.finish(self.submit(source, **request), timeout)
+
+    def run_when_free(self, source, patience_s=60, **request):
+        """As run(), but waits for a place: one is free only when every process of an earlier run is gone, which can be
+        later than its result."""
+        end = time.monotonic() + patience_s
+        while True:
+            try:
+                return self.run(source, **request)
+            except StartError as e:
+                if e.code != "capacity" or time.monotonic() > end:
+                    raise
+                time.sleep(0.02)
 
     def cancel(self, reply):
         with self.lock:
