@@ -81,7 +81,8 @@ def _same(there, here, ids, key):
     if key in TIMES and all(isinstance(v, int) and not isinstance(v, bool) and v > 0 for v in (there, here)):
         return True
     if isinstance(there, str) and isinstance(here, str):
-        return ids.same(there, here) or (PLACEHOLDER.fullmatch(there) is not None and here != "")
+        is_placeholder = PLACEHOLDER.fullmatch(there) is not None
+        return ids.same(there, here) or (is_placeholder and here != "") or ids.renamed(there) == here
     return type(there) in (type(here), int, float) and type(here) in (type(there), int, float) and there == here
 
 

@@ -4,6 +4,7 @@ import copy
 import json
 
 import invariants
+import recordings
 
 DECLARED = {"type": "code_interpreter", "container": {"type": "auto"}}
 FUNCTION = {"type": "function", "name": "code_interpreter", "description": "<description>", "strict": True, "parameters": {
@@ -85,8 +86,7 @@ def sse(text):
             told.add((e["item_id"], field))
         else:
             out.append(value(e))
-    frames = ["event: %s\ndata: %s\n\n" % (e["type"], json.dumps(dict(e, sequence_number=n))) for n, e in enumerate(out)]
-    return "".join(frames) + "data: [DONE]\n\n"
+    return recordings.framed(out)
 
 
 def _message(m):

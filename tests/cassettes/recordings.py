@@ -23,18 +23,24 @@ def folder():
 
 
 class Message:
-    """A reply as it was recorded: status, headers, and either text of events or a body."""
+    """A reply as it was recorded: status, headers, and either text of events or a body. Our own recordings may have `events`
+    (a list of objects) in place of lines, and `round` (in the words of the scripted model) in place of what upstream said."""
 
     def __init__(self, value):
         self.status = value.get("status_code", 200)
         self.headers = {k.lower(): v for k, v in (value.get("headers") or {}).items()}
+        self.own_round = value.get("round")
         self.sse = _joined(value["sse"]) if isinstance(value.get("sse"), list) else None
+        if isinstance(value.get("events"), list):
+            self.sse = framed(value["events"])
         self.body = value.get("body")
         if self.sse is None and isinstance(self.body, str) and "data:" in self.body:
             self.sse, self.body = self.body, None
 
     def response(self):
-        """The response object that it is or ends with; None."""
+        """The response object that it is or ends with (of a round only its usage); None."""
+        if self.own_round is not None:
+            return {"usage": _usage(self.own_round["usage"])} if "usage" in self.own_round else None
         if self.sse is None:
             return self.body if isinstance(self.body, dict) and self.body.get("object") == "response" else None
         found = None
@@ -49,6 +55,8 @@ class Message:
 
     def round(self):
         """It as a round of the scripted model."""
+        if self.own_round is not None:
+            return self.own_round
         # A WebSocket was opened with 101; as a stream over HTTP it is a 200.
         out = {"status": self.status if self.status >= 200 else 200}
         if self.headers:
@@ -59,6 +67,19 @@ class Message:
         else:
             out["body"] = self.body if isinstance(self.body, str) else json.dumps(self.body)
         return out
+
+
+def _usage(u):
+    return {"input_tokens": u["input_tokens"], "output_tokens": u["output_tokens"],
+            "total_tokens": u["input_tokens"] + u["output_tokens"],
+            "input_tokens_details": {"cached_tokens": u.get("cached_tokens", 0)},
+            "output_tokens_details": {"reasoning_tokens": u.get("reasoning_tokens", 0)}}
+
+
+def framed(events):
+    """Events as a stream, numbered."""
+    frames = ["event: %s\ndata: %s\n\n" % (e["type"], json.dumps(dict(e, sequence_number=n))) for n, e in enumerate(events)]
+    return "".join(frames) + "data: [DONE]\n\n"
 
 
 def _joined(lines):

@@ -231,7 +231,7 @@ def main():
     if recordings.yaml is None:
         tap.skip_all("PyYAML is not installed (scripts/setup --tests)")
     own = [r for r in recordings.read_all(os.path.join(HERE, "fixtures")) if fnmatch.fnmatchcase(r.name, o.only)]
-    for play in plays(own):
+    for play in [Play([r]) for r in own]:
         if play.interpreter and not has_interpreter():
             t.skip(play.recordings[0].name, "the runtime or the zygote is not built")
         else:
