@@ -39,6 +39,7 @@ class Play:
     def __init__(self, some, interpreter=False):
         self.recordings, self.ids = some, differences.Ids()
         self.turns = [(r, turn) for r in some for turn in r.turns]
+        self.gateway_items = set()  # ids of the public items that the gateway made
         self.interpreter = interpreter or any(r.value.get("interpreter") for r in some)
         self.env = dict(some[0].value.get("env") or {})
         for _, turn in self.turns:
@@ -117,12 +118,15 @@ class Play:
         if is_proxied:
             return problems
         for asked in seen:
-            problems += invariants.asked(asked["body"]) if isinstance(asked["body"], dict) else ["16: no JSON upstream"]
+            problems += invariants.asked(asked["body"], self.gateway_items) if isinstance(asked["body"], dict) else ["16: no JSON"]
         return problems + (self._kept(port, turn, final, request, seen) if final else [])
 
     def _kept(self, port, turn, final, request, seen):
         """8, 10, 11 and 18."""
         problems = []
+        told = json.dumps([m.round() for _, m in turn.upstream])
+        self.gateway_items.update(i["id"] for i in final["output"]
+                                  if i.get("type") == "code_interpreter_call" and i["id"] not in told)
         rounds = [m.response() or {} for _, m in turn.upstream][:len(seen)]
         problems += invariants.usage(final, [r.get("usage") for r in rounds])
         if final.get("previous_response_id") != self.ids.renamed(request.get("previous_response_id")):
