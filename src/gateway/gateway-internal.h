@@ -52,7 +52,7 @@ mf_gw_handler mf_gw_post_response, mf_gw_get_response, mf_gw_delete_response, mf
     mf_gw_cancel_response, mf_gw_proxy_post, mf_gw_proxy_get, mf_gw_get_health, mf_gw_get_ready, mf_gw_get_metrics,
     mf_gw_get_openapi;
 
-/* Forwards the request with these bytes, and upstream's answer as it is. */
-enum mf_code mf_gw_proxy(struct mf_gw_request *r, const char *method, struct mf_str body);
+/* Forwards the request with these bytes, which are released here, and upstream's answer as it is. */
+enum mf_code mf_gw_proxy(struct mf_gw_request *r, const char *method, struct mf_buf *body);
 
 #endif

@@ -87,7 +87,7 @@ static size_t upstream_headers(const struct mf_gw_request *r, struct mf_str conf
   return n;
 }
 
-enum mf_code mf_gw_proxy(struct mf_gw_request *r, const char *method, struct mf_str body)
+enum mf_code mf_gw_proxy(struct mf_gw_request *r, const char *method, struct mf_buf *body)
 {
   const struct mf_agent *agent = r->g->parts.agent;
   struct mf_str path = mf_http_path(r->x), query = mf_http_query(r->x);
@@ -95,12 +95,15 @@ enum mf_code mf_gw_proxy(struct mf_gw_request *r, const char *method, struct mf_
                                         query.len ? "?" : "", MF_STR_ARG(query));
   mf_auto_free char *key = agent->config.api_key ? mf_xasprintf("Bearer %s", agent->config.api_key) : NULL;
   struct mf_http_header headers[MF_GW_HEADERS_MAX];
-  struct mf_http_request request = {
-    .method = method, .url = url, .headers = headers, .body = body, .idle_ms = agent->config.chunk_timeout_ms
-  };
+  struct mf_http_request request = { .method = method,
+                                     .url = url,
+                                     .headers = headers,
+                                     .body = mf_buf_str(body),
+                                     .idle_ms = agent->config.chunk_timeout_ms };
   request.header_n = upstream_headers(r, mf_str_of(key), headers, MF_ARRAY_N(headers));
   struct mf_http_call *call = NULL;
   enum mf_code code = mf_http_call_open(agent->client, r->self, &request, &call, NULL);
+  mf_buf_done(body); /* an answer can be long */
   if (code)
     return refuse(r, code);
   code = pass(r, call);
@@ -112,12 +115,13 @@ enum mf_code mf_gw_proxy(struct mf_gw_request *r, const char *method, struct mf_
 
 enum mf_code mf_gw_proxy_get(struct mf_gw_request *r)
 {
-  return mf_gw_proxy(r, "GET", MF_STR(""));
+  struct mf_buf none = { 0 };
+  return mf_gw_proxy(r, "GET", &none);
 }
 
 enum mf_code mf_gw_proxy_post(struct mf_gw_request *r)
 {
   mf_auto_buf struct mf_buf body = { 0 };
   enum mf_code code = mf_http_read_body(r->x, r->g->body_max, &body, NULL);
-  return code ? mf_gw_refuse_body(r, code) : mf_gw_proxy(r, "POST", mf_buf_str(&body));
+  return code ? mf_gw_refuse_body(r, code) : mf_gw_proxy(r, "POST", &body);
 }

@@ -110,7 +110,7 @@ enum mf_code mf_gw_post_response(struct mf_gw_request *r)
     return mf_gw_error(r, &error);
   if (mf_turn_request_is_proxy(request)) {
     mf_turn_request_free(request);
-    return mf_gw_proxy(r, "POST", mf_buf_str(&body));
+    return mf_gw_proxy(r, "POST", &body);
   }
   mf_buf_done(&body); /* the request has its own copy, and a turn can be long */
   code = run(r, request);
