@@ -95,10 +95,7 @@ static void write_item(struct mf_json_writer *w, const struct mf_json_val *item,
       write_content(w, it.val, str_is(mf_json_get(item, "role"), "assistant"));
       continue;
     }
-    mf_auto_free char *key = mf_xmalloc(it.key.len + 1);
-    memcpy(key, it.key.ptr, it.key.len);
-    key[it.key.len] = 0;
-    mf_jw_key(w, key);
+    mf_jw_key_str(w, it.key);
     mf_jw_val(w, it.val);
   }
   mf_jw_obj_end(w);

@@ -303,39 +303,30 @@ static void references(void **state)
   refused_turn(w, many.ptr, 413, "body_too_large", NULL, "the items that are referred to are too many or too large");
 }
 
-/* What is stored of the input, and what a client sees of it. */
+/* What is stored of the input: as it was sent, with a type, under an id. */
 static void what_is_kept(void **state)
 {
   static const struct {
-    const char *input, *id, *json, *shown;
+    const char *input, *id, *json;
   } rows[] = {
-    { "'hi'", "msg_", SAID,
-      "{'type':'message','id':'ID','role':'user','content':[{'type':'input_text','text':'hi'}],'status':'completed'}" },
-    { "[{'role':'user','content':'hi'}]", "msg_", SAID,
-      "{'type':'message','id':'ID','role':'user','content':[{'type':'input_text','text':'hi'}],'status':'completed'}" },
+    { "'hi'", "msg_", SAID },
+    { "[{'role':'user','content':'hi'}]", "msg_", SAID },
     { "[{'role':'assistant','content':'hi','status':null}]", "msg_",
-      "{'type':'message','role':'assistant','content':'hi','status':null}",
-      "{'type':'message','id':'ID','role':'assistant','content':[{'type':'output_text','text':'hi','annotations':[]}],"
-      "'status':'completed'}" },
+      "{'type':'message','role':'assistant','content':'hi','status':null}" },
     { "[{'type':'weird'},{'type':'function_call_output','call_id':'c','output':'o','_agentic_item_kind':'output'}]",
-      "item_", "{'type':'function_call_output','call_id':'c','output':'o'}",
-      "{'type':'function_call_output','id':'ID','call_id':'c','output':'o','status':'completed'}" },
+      "item_", "{'type':'function_call_output','call_id':'c','output':'o'}" },
     { "[{'type':'code_interpreter_call','id':'ci_1','container_id':'k','code':'1','status':'failed','outputs':[],"
       "'_agentic_code_interpreter_origin':'gateway'}]",
       "ci_1",
-      "{'type':'code_interpreter_call','id':'ci_1','container_id':'k','code':'1','status':'failed','outputs':[]}",
       "{'type':'code_interpreter_call','id':'ci_1','container_id':'k','code':'1','status':'failed','outputs':[]}" },
-    { "[{'type':'custom_tool_call','id':'ctc_1','call_id':'c','name':'n','input':'\\u0000'}]", "ctc_1",
-      "{'type':'custom_tool_call','id':'ctc_1','call_id':'c','name':'n','input':'\\u0000'}",
-      "{'type':'custom_tool_call','id':'ctc_1','call_id':'c','name':'n','input':'\\u0000','status':'completed'}" },
+    { "[{'type':'custom_tool_call','id':'ctc_1','call_id':'c','name':'n','input':'\\u0000','a\\u0000b':1}]", "ctc_1",
+      "{'type':'custom_tool_call','id':'ctc_1','call_id':'c','name':'n','input':'\\u0000','a\\u0000b':1}" },
   };
   struct world *w = *state;
   for (size_t i = 0; i < MF_ARRAY_N(rows); i++) {
     struct mf_api_error e = { 0 };
-    struct mf_err err = { 0 };
     struct turn t;
-    mf_auto_free char *body = mf_xasprintf("{'model':'m','input':%s}", rows[i].input), *json = quoted(rows[i].json),
-                      *shown = quoted(rows[i].shown);
+    mf_auto_free char *body = mf_xasprintf("{'model':'m','input':%s}", rows[i].input), *json = quoted(rows[i].json);
     struct mf_turn_request *r = request_of(w, body, &e);
     assert_true(r && begin_turn(w, r, &t, &e));
     assert_int_equal(t.inputs.item_n, 1);
@@ -343,15 +334,6 @@ static void what_is_kept(void **state)
     assert_true(mf_str_starts(item->id, rows[i].id));
     assert_string_equal(item->json.ptr, json);
     assert_true(item->is_input && item->is_public && !item->is_gateway_code);
-    mf_auto_buf struct mf_buf out;
-    mf_buf_init(&out, 1u << 20);
-    struct mf_json_writer jw;
-    mf_jw_init(&jw, &out, false);
-    assert_ok(mf_turn_write_input_item(item, &jw, &err), &err);
-    char *id = strstr(shown, "\"ID\"");
-    mf_auto_free char *want =
-        id ? mf_xasprintf("%.*s\"%s\"%s", (int)(id - shown), shown, item->id.ptr, id + 4) : mf_xstrdup(shown);
-    assert_string_equal(out.ptr, want);
     turn_done(&t);
     mf_turn_request_free(r);
   }

@@ -82,9 +82,4 @@ void mf_turn_run(struct mf_agent *agent, struct mf_fiber *self, const struct mf_
                  const struct mf_turn_sink *sink, struct mf_turn_result *ret);
 void mf_turn_result_done(struct mf_turn_result *r);
 
-/* A stored input item as a client sees it: with the id that it was given, its content as a list of parts, and a status.
- * MF_E_INPUT: what was stored is no JSON. MF_E_LIMIT: w's buffer is full. */
-MF_MUST_USE enum mf_code mf_turn_write_input_item(const struct mf_store_item *item, struct mf_json_writer *w,
-                                                  struct mf_err *err);
-
 #endif
