@@ -178,7 +178,7 @@ static enum mf_code listen_now(struct mf_service *s, struct mf_err *err)
 {
   const struct mf_config *c = s->c;
   const struct mf_gateway_config gateway = {
-    .http = { .host = c->host,
+    .http = { .host = c->unix_socket ? NULL : c->host,
               .port = (uint16_t)c->port,
               .unix_path = c->unix_socket,
               .tls_cert = c->tls_cert,
@@ -196,7 +196,10 @@ static enum mf_code listen_now(struct mf_service *s, struct mf_err *err)
   };
   const struct mf_gateway_parts parts = { s->loop, &s->agent, s->executor, s->provider };
   fill_agent(s);
-  return mf_gateway_new(&gateway, &parts, &s->gateway, err);
+  enum mf_code code = mf_gateway_new(&gateway, &parts, &s->gateway, err);
+  if (code == MF_E_INPUT && c->tls_cert)
+    return mf_wrap(err, code, "server.tls_cert %.120s, server.tls_key %.120s", c->tls_cert, c->tls_key);
+  return code;
 }
 
 static enum mf_code start_up(struct mf_service *s, struct mf_err *err)

@@ -10,7 +10,7 @@ from command import Place, environment
 import places
 import tap
 
-COMMANDS = ["run", "doctor", "bench", "model", "version", "help", "completion"]
+COMMANDS = ["run", "serve", "demo", "config", "doctor", "bench", "model", "version", "help", "completion"]
 
 
 def options_of(place, command):
@@ -63,6 +63,8 @@ def check_bash(t, place, script):
     for words, wanted in [
         (["mayfly", ""], sorted(COMMANDS)),
         (["mayfly", "do"], ["doctor"]),
+        (["mayfly", "serve", "--log-format", ""], ["json", "text"]),
+        (["mayfly", "config", "--gateway-h"], ["--gateway-host"]),
         (["mayfly", "run", "--time"], ["--timeout"]),
         (["mayfly", "run", "--isolation", ""], ["prefer", "require"]),
         (["mayfly", "run", "--isolation", "p"], ["prefer"]),
