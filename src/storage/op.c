@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/path.h"
+#include "base/utf8.h"
 #include "stored.h"
 #include "base/banned.h"
 
@@ -192,6 +193,17 @@ static enum mf_code no_memory(struct mf_err *err)
   return mf_fail(err, MF_E_LIMIT, 0, "out of memory for a stored response");
 }
 
+/* SQLite notices a damaged page only where its own structure is hurt. The texts that are put are UTF-8 (ids may be
+ * anything). */
+static enum mf_code copy_text(struct db *d, sqlite3_stmt *st, int at, struct mf_stored *h, struct mf_str *ret,
+                              struct mf_err *err)
+{
+  struct mf_str text = column(st, at);
+  if (!mf_utf8_is_valid(text))
+    return db_fail(d, SQLITE_CORRUPT, err);
+  return stored_copy(h, text, ret) ? MF_OK : no_memory(err);
+}
+
 static enum mf_code load_response(struct db *d, struct mf_str id, struct mf_stored *h, sqlite3_int64 *ret_key,
                                   struct mf_err *err)
 {
@@ -208,30 +220,30 @@ static enum mf_code load_response(struct db *d, struct mf_str id, struct mf_stor
     struct mf_store_response *r = stored_response(h);
     *ret_key = sqlite3_column_int64(st, 0);
     r->created_at = (uint64_t)sqlite3_column_int64(st, 2);
-    bool ok = stored_copy(h, id, &r->id);
-    ok = ok && stored_copy(h, column(st, 1), &r->previous_id);
-    ok = ok && stored_copy(h, column(st, 3), &r->payload);
-    ok = ok && stored_copy(h, column(st, 4), &r->tools);
-    ok = ok && stored_copy(h, column(st, 5), &r->tool_choice);
-    ok = ok && stored_copy(h, column(st, 6), &r->instructions);
-    code = ok ? MF_OK : no_memory(err);
+    struct mf_str *const texts[] = { &r->payload, &r->tools, &r->tool_choice, &r->instructions };
+    if (!stored_copy(h, id, &r->id) || !stored_copy(h, column(st, 1), &r->previous_id))
+      code = no_memory(err);
+    for (int i = 0; i < (int)MF_ARRAY_N(texts) && !code; i++)
+      code = copy_text(d, st, i + 3, h, texts[i], err);
   }
   db_end(st);
   return code;
 }
 
 /* The row that a statement stands on. */
-static enum mf_code load_item(sqlite3_stmt *st, struct mf_stored *h, struct mf_err *err)
+static enum mf_code load_item(struct db *d, sqlite3_stmt *st, struct mf_stored *h, struct mf_err *err)
 {
   struct mf_store_item item = {
     .is_input = sqlite3_column_int(st, 1),
     .is_public = sqlite3_column_int(st, 2),
     .is_gateway_code = sqlite3_column_int(st, 3),
   };
-  if (!stored_copy(h, column(st, 0), &item.id) || !stored_copy(h, column(st, 4), &item.json))
+  if (!stored_copy(h, column(st, 0), &item.id))
     return no_memory(err);
-  stored_add(h, &item);
-  return MF_OK;
+  enum mf_code code = copy_text(d, st, 4, h, &item.json, err);
+  if (!code)
+    stored_add(h, &item);
+  return code;
 }
 
 static enum mf_code load_items(struct db *d, sqlite3_int64 key, struct mf_stored *h, struct mf_err *err)
@@ -245,7 +257,7 @@ static enum mf_code load_items(struct db *d, sqlite3_int64 key, struct mf_stored
   while (!code && row) {
     code = db_step(d, st, &row, err);
     if (!code && row)
-      code = load_item(st, h, err);
+      code = load_item(d, st, h, err);
   }
   db_end(st);
   return code;
@@ -328,7 +340,7 @@ static enum mf_code find_item(struct db *d, struct mf_str id, struct mf_stored *
     mf_escape(id, shown, sizeof(shown));
     code = mf_fail(err, MF_E_NOT_FOUND, 0, "not found: Item with id '%s'", shown);
   } else if (!code) {
-    code = load_item(st, h, err);
+    code = load_item(d, st, h, err);
   }
   db_end(st);
   return code;

@@ -226,6 +226,23 @@ static void a_damaged_file(void **state)
   assert_int_equal(harness_ping(&f->h), MF_E_UNAVAILABLE);
 }
 
+/* SQLite itself sees nothing wrong with these. */
+static void a_damaged_text(void **state)
+{
+  struct fixture *f = *state;
+  open_ok(f);
+  put_ok(f, "a");
+  put_ok(f, "b");
+  harness_close(&f->h);
+  run_sql(f->path, "UPDATE responses SET payload = CAST(x'7bff7d' AS TEXT) WHERE id = 'a'");
+  open_ok(f);
+  struct mf_stored *s = NULL;
+  assert_int_equal(harness_get(&f->h, "a", &s), MF_E_UNAVAILABLE);
+  assert_null(s);
+  assert_non_null(strstr(f->h.err.msg, "is damaged; stop Mayfly, keep a copy"));
+  assert_true(has(&f->h, "b"));
+}
+
 static void a_cut_file(void **state)
 {
   struct fixture *f = *state;
@@ -441,6 +458,7 @@ int main(void)
     TEST(an_older_schema),
     TEST(two_that_migrate),
     TEST(a_damaged_file),
+    TEST(a_damaged_text),
     TEST(a_cut_file),
     TEST(a_file_that_is_taken_away),
     TEST(a_database_that_another_has_locked),
