@@ -2,6 +2,7 @@
  * stays, and everyone is told "no" until it is through. Thread: the loop's. */
 #include "ready.h"
 
+#include "base/log.h"
 #include "base/time.h"
 #include "reply.h"
 #include "base/banned.h"
@@ -15,7 +16,7 @@ void mf_gw_ready_init(struct mf_gw_ready *y, struct mf_agent *agent, bool skip_l
 
 /* ---- the probe ---- */
 
-static bool llm_is_healthy(struct mf_gw_ready *y, struct mf_fiber *self)
+static enum mf_code check_llm(struct mf_gw_ready *y, struct mf_fiber *self, struct mf_err *err)
 {
   mf_auto_free char *url = mf_xasprintf("%s/health", y->agent->config.llm_api_base);
   mf_auto_free char *key = y->agent->config.api_key ? mf_xasprintf("Bearer %s", y->agent->config.api_key) : NULL;
@@ -24,23 +25,38 @@ static bool llm_is_healthy(struct mf_gw_ready *y, struct mf_fiber *self)
     .url = url, .headers = &authorization, .header_n = key ? 1 : 0, .connect_ms = LLM_MS, .idle_ms = LLM_MS
   };
   struct mf_http_call *call = NULL;
-  if (mf_http_call_open(y->agent->client, self, &request, &call, NULL))
-    return false;
+  enum mf_code code = mf_http_call_open(y->agent->client, self, &request, &call, err);
+  if (code)
+    return mf_wrap(err, code, "the LLM server's /health");
   int status = mf_http_call_status(call);
   mf_http_call_close(call);
-  return status >= 200 && status < 300;
+  if (status < 200 || status > 299)
+    return mf_fail(err, MF_E_UNAVAILABLE, 0, "the LLM server's /health: status %d", status);
+  return MF_OK;
+}
+
+/* The reason is logged once for each time that it stops being ready. */
+static void set(struct mf_gw_ready *y, bool is_ready, const char *why)
+{
+  if (!is_ready && !y->is_told)
+    mf_log(MF_LOG_WARN, "not ready: %s", why);
+  y->is_told = !is_ready;
+  y->is_ready = is_ready;
 }
 
 static void probe(void *user)
 {
   struct mf_gw_ready *y = user;
   struct mf_fiber *self = y->probe;
-  bool is_good = mf_storage_ping(y->agent->storage, self, NULL) == MF_OK;
+  struct mf_err err = { 0 };
+  enum mf_code code = mf_storage_ping(y->agent->storage, self, &err);
   y->deadline_ns = mf_now_ns() + LLM_MS * MF_NS_PER_MS;
-  if (is_good && !y->skip_llm)
-    is_good = llm_is_healthy(y, self);
-  y->is_good = is_good && !mf_fiber_is_cancelled(self);
-  y->is_ready = y->is_good;
+  if (code)
+    code = mf_wrap(&err, code, "storage");
+  else if (!y->skip_llm)
+    code = check_llm(y, self, &err);
+  if (!mf_fiber_is_cancelled(self)) /* else its asker has said "no" already */
+    set(y, code == MF_OK, err.msg);
   y->probe = NULL;
   mf_fiber_detach(self);
   if (y->asker)
@@ -66,7 +82,7 @@ enum mf_code mf_gw_ready_ask(struct mf_gw_ready *y, struct mf_fiber *self, bool 
   while (y->probe && code != MF_E_CANCELLED) {
     code = mf_fiber_wait(self, y->deadline_ns);
     if (y->probe && code == MF_E_TIMEOUT && mf_now_ns() >= y->deadline_ns) {
-      y->is_ready = false;
+      set(y, false, "storage or the LLM server did not answer in time");
       mf_fiber_cancel(y->probe);
       break;
     }

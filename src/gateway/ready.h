@@ -12,7 +12,8 @@ struct mf_gw_ready {
   struct mf_fiber *probe; /* NULL: none runs */
   struct mf_fiber *asker; /* who started it and waits for it */
   uint64_t deadline_ns;   /* of the step that it is at */
-  bool is_good, must_stop;
+  bool is_told;           /* the log has the reason of the present "no" */
+  bool must_stop;
   void (*ended)(void *user); /* when it was stopped */
   void *user;
 };
