@@ -39,8 +39,12 @@ static bool has_id(const struct turn_items *l, struct mf_str id)
  * are among the inputs. */
 static void set_id(struct run *run, struct slot *s, struct mf_str id)
 {
-  if (!has_id(&run->t.outputs, id) && !(s->is_call && has_id(&run->t.inputs, id)))
+  s->is_renamed = has_id(&run->t.outputs, id) || (s->is_call && has_id(&run->t.inputs, id)) ||
+                  (id.len > 0 && memchr(id.ptr, 0, id.len));
+  if (!s->is_renamed) {
+    s->id = mf_xasprintf("%.*s", MF_STR_ARG(id));
     return;
+  }
   const char *end = memchr(id.ptr, '_', MF_MIN(id.len, (size_t)MF_ID_PREFIX_MAX - 1));
   char prefix[MF_ID_PREFIX_MAX + 1] = "item_";
   if (end) {
@@ -48,6 +52,7 @@ static void set_id(struct run *run, struct slot *s, struct mf_str id)
     memcpy(prefix, id.ptr, n);
     prefix[n] = 0;
   }
+  s->id = mf_xmalloc(MF_ID_N);
   mf_id_new(prefix, s->id);
 }
 
@@ -63,10 +68,11 @@ struct slot *slot_add(struct run *run, const struct mf_acc_item *item)
     .upstream_index = item->upstream_index,
     .index = (uint32_t)(run->t.outputs.item_n + run->slot_n),
     .is_call = mf_str_is(item->type, "function_call"),
+    .is_reasoning = mf_str_is(item->type, "reasoning"),
   };
   run->slot_n++;
   mf_buf_init(&s->held, SIZE_MAX / 4);
-  mf_buf_init(&s->renamed, run->t.agent->config.event_max);
+  mf_buf_init(&s->shown, run->t.agent->config.event_max);
   set_id(run, s, item->id);
   if (s->is_call && item->name.len == 0)
     s->kind = SLOT_UNNAMED;
@@ -88,44 +94,54 @@ void slot_name(struct slot *s, const struct run *run, const struct mf_acc_item *
 void slots_clear(struct run *run)
 {
   for (size_t i = 0; i < run->slot_n; i++) {
+    free(run->slots[i].id);
     mf_gateway_call_free(run->slots[i].call);
     mf_buf_done(&run->slots[i].held);
-    mf_buf_done(&run->slots[i].renamed);
+    mf_buf_done(&run->slots[i].shown);
   }
   run->slot_n = run->item_n = run->held_bytes = 0;
   run->is_holding = false;
 }
 
-struct mf_str slot_id(const struct slot *s, const struct mf_acc_item *item)
+/* The members that a reasoning item always has in a response; upstream leaves some out. */
+static void write_reasoning_rest(struct mf_json_writer *w, const struct mf_json_val *item)
 {
-  return s->id[0] ? mf_str_of(s->id) : item->id;
+  static const struct {
+    const char *key, *otherwise;
+  } rows[] = { { "summary", "[]" }, { "encrypted_content", "null" }, { "status", "null" } };
+  for (size_t i = 0; i < MF_ARRAY_N(rows); i++)
+    if (!mf_json_get(item, rows[i].key)) {
+      mf_jw_key(w, rows[i].key);
+      mf_jw_raw(w, mf_str_of(rows[i].otherwise));
+    }
 }
 
-bool slot_json(struct run *run, struct slot *s, struct mf_str *json)
+bool slot_json(struct run *run, struct slot *s, bool is_final, struct mf_str *json)
 {
-  if (!s->id[0])
+  bool is_filled = is_final && s->is_reasoning;
+  if (!s->is_renamed && !is_filled)
     return true;
   mf_auto_json struct mf_json *doc = NULL;
   if (mf_json_parse(*json, &item_limits, &doc, NULL) != MF_OK)
     return run_fail(run, 500, "server_error", "server_error", "Internal server error");
   struct mf_json_writer w;
-  mf_buf_truncate(&s->renamed, 0);
-  mf_jw_init(&w, &s->renamed, false);
+  mf_buf_truncate(&s->shown, 0);
+  mf_jw_init(&w, &s->shown, false);
   mf_jw_obj(&w);
   struct mf_json_iter it = mf_json_iter(mf_json_root(doc));
   while (mf_json_next(&it)) {
-    if (memchr(it.key.ptr, 0, it.key.len))
-      continue;
-    mf_jw_key(&w, it.key.ptr);
-    if (mf_str_is(it.key, "id"))
+    mf_jw_key_str(&w, it.key);
+    if (s->is_renamed && mf_str_is(it.key, "id"))
       mf_jw_strz(&w, s->id);
     else
       mf_jw_val(&w, it.val);
   }
+  if (is_filled)
+    write_reasoning_rest(&w, mf_json_root(doc));
   mf_jw_obj_end(&w);
   if (w.code)
-    return run_fail_limit(run, 500, "an item exceeded %zu bytes", s->renamed.max);
-  *json = mf_buf_str(&s->renamed);
+    return run_fail_limit(run, 500, "an item exceeded %zu bytes", s->shown.max);
+  *json = mf_buf_str(&s->shown);
   return true;
 }
 
@@ -201,7 +217,7 @@ static bool run_calls(struct run *run, size_t call_n)
 
 static struct mf_tool_call call_of(const struct slot *s, const struct mf_acc_item *item)
 {
-  return (struct mf_tool_call){ slot_id(s, item), item->call_id, item->name, item->arguments, s->index };
+  return (struct mf_tool_call){ mf_str_of(s->id), item->call_id, item->name, item->arguments, s->index };
 }
 
 /* How many there are. Those over max_tool_calls are refused here. */
@@ -275,7 +291,7 @@ static bool show(struct run *run, struct slot *s)
   case SLOT_PLAIN:
   case SLOT_UNNAMED:
     json = slot_item(run, s)->json;
-    return slot_json(run, s, &json) && deliver_rest(run, s, json);
+    return slot_json(run, s, true, &json) && deliver_rest(run, s, json);
   }
   return true;
 }
@@ -332,7 +348,7 @@ static bool keep(struct run *run, struct turn_items *l, const struct mf_store_it
 static bool keep_output(struct run *run, struct slot *s)
 {
   const struct mf_acc_item *item = slot_item(run, s);
-  struct mf_store_item kept = { .id = slot_id(s, item), .is_public = true };
+  struct mf_store_item kept = { .id = mf_str_of(s->id), .is_public = true };
   mf_auto_buf struct mf_buf text;
   mf_buf_init(&text, run->t.agent->config.event_max);
   struct mf_json_writer w;
@@ -341,12 +357,7 @@ static bool keep_output(struct run *run, struct slot *s)
   case SLOT_PLAIN:
   case SLOT_UNNAMED:
     kept.json = item->json;
-    if (!slot_json(run, s, &kept.json))
-      return false;
-    if (!mf_str_is(item->type, "reasoning"))
-      return keep(run, &run->t.outputs, &kept);
-    turn_write_reasoning(kept.json, &w);
-    break;
+    return slot_json(run, s, true, &kept.json) && keep(run, &run->t.outputs, &kept);
   case SLOT_GATEWAY:
     kept.id = mf_gateway_call_item_id(s->call);
     kept.is_gateway_code = true;
@@ -368,8 +379,8 @@ static bool keep_output(struct run *run, struct slot *s)
 static bool keep_call(struct run *run, struct slot *s)
 {
   const struct mf_acc_item *item = slot_item(run, s);
-  struct mf_store_item kept = { .id = slot_id(s, item), .json = item->json, .is_input = true };
-  return slot_json(run, s, &kept.json) && keep(run, &run->t.inputs, &kept);
+  struct mf_store_item kept = { .id = mf_str_of(s->id), .json = item->json, .is_input = true };
+  return slot_json(run, s, false, &kept.json) && keep(run, &run->t.inputs, &kept);
 }
 
 static bool keep_result(struct run *run, struct slot *s)

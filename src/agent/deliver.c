@@ -283,7 +283,7 @@ static bool deliver_item_event(struct run *run, const struct mf_acc_event *e, st
   if (s->kind == SLOT_GATEWAY || s->kind == SLOT_CLIENT)
     return true;
   struct mf_str json = e->item->json;
-  if ((e->opens || e->closes || !s->is_added) && !slot_json(run, s, &json))
+  if ((e->opens || e->closes || !s->is_added) && !slot_json(run, s, e->closes, &json))
     return false;
   if (!e->opens && !s->is_added && !add_opening(run, s, json))
     return false;
@@ -291,9 +291,26 @@ static bool deliver_item_event(struct run *run, const struct mf_acc_event *e, st
   s->is_done = s->is_done || e->closes;
   struct mf_str item = e->opens || e->closes ? json : (struct mf_str){ 0 };
   mf_buf_truncate(&run->members, 0);
-  if (members_write(&run->members, mf_json_root(e->doc), data, slot_id(s, e->item), item) != MF_OK)
+  if (members_write(&run->members, mf_json_root(e->doc), data, mf_str_of(s->id), item) != MF_OK)
     return fail_event(run);
   return hold_or_deliver(run, s, e->type, mf_buf_str(&run->members));
+}
+
+/* What is not of an open item: unknown, or too late. Its index, if any, is one of this round, and is left out where the
+ * id says otherwise. */
+static bool deliver_other(struct run *run, const struct mf_acc_event *e, struct mf_str data)
+{
+  const struct mf_json_val *root = mf_json_root(e->doc), *id = mf_json_get(root, "item_id");
+  struct slot *s = e->has_index ? slot_find(run, e->upstream_index) : NULL;
+  if (s && (s->kind == SLOT_GATEWAY || s->kind == SLOT_CLIENT))
+    return true;
+  if (s && id && (mf_json_type_of(id) != MF_JSON_STR || !mf_str_is(mf_json_str(id), s->id)))
+    s = NULL;
+  mf_buf_truncate(&run->members, 0);
+  if (members_write(&run->members, root, data, (struct mf_str){ 0 }, (struct mf_str){ 0 }) != MF_OK)
+    return fail_event(run);
+  return s ? hold_or_deliver(run, s, e->type, mf_buf_str(&run->members))
+           : deliver(run, e->type, -1, mf_buf_str(&run->members));
 }
 
 bool deliver_upstream(struct run *run, const struct mf_acc_event *e, struct mf_str data)
@@ -311,14 +328,5 @@ bool deliver_upstream(struct run *run, const struct mf_acc_event *e, struct mf_s
     return false;
   if (e->item)
     return deliver_item_event(run, e, data);
-  /* What speaks of no item that we know; its index, if any, is one of this round. */
-  mf_buf_truncate(&run->members, 0);
-  if (members_write(&run->members, mf_json_root(e->doc), data, (struct mf_str){ 0 }, (struct mf_str){ 0 }) != MF_OK)
-    return fail_event(run);
-  struct slot *s = e->has_index ? slot_find(run, e->upstream_index) : NULL;
-  if (!s)
-    return deliver(run, e->type, -1, mf_buf_str(&run->members));
-  if (s->kind == SLOT_GATEWAY || s->kind == SLOT_CLIENT)
-    return true;
-  return hold_or_deliver(run, s, e->type, mf_buf_str(&run->members));
+  return deliver_other(run, e, data);
 }

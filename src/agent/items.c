@@ -240,6 +240,9 @@ static enum mf_code item_complete(struct mf_acc *a, struct acc_item *it, const s
   struct mf_str call_id = acc_get_str(item, "call_id");
   if (call_id.len > 0 && it->call_id.len > 0 && !mf_str_eq(call_id, mf_buf_str(&it->call_id)))
     return mf_fail(err, MF_E_INPUT, 0, "item completion contradicts its opening: another call_id");
+  struct mf_str name = acc_get_str(item, "name");
+  if (name.len > 0 && it->name.len > 0 && !mf_str_eq(name, mf_buf_str(&it->name)))
+    return mf_fail(err, MF_E_INPUT, 0, "item completion contradicts its opening: another name");
   enum mf_code code = acc_parts_check(a, it, item, err);
   if (code)
     return code;

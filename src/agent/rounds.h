@@ -24,11 +24,13 @@ struct slot {
   bool is_held;            /* its frames wait in `held` for what is before it */
   bool is_added, is_done;  /* what the client has been told, or what waits in `held` */
   bool is_call;            /* a function_call */
-  bool is_refused;         /* over max_tool_calls: not run */
-  struct mf_buf held;      /* records of held_head, type, members */
-  char id[MF_ID_N];        /* in place of the accumulator's, which an earlier round has used; empty: not needed */
-  struct mf_buf renamed;   /* the item with that id, as it was asked for last */
-  size_t item;             /* in run->items, once the round has ended */
+  bool is_reasoning;
+  bool is_refused;    /* over max_tool_calls: not run */
+  struct mf_buf held; /* records of held_head, type, members */
+  char *id;
+  bool is_renamed;     /* id is not the accumulator's, which an earlier round has used */
+  struct mf_buf shown; /* the item as it was asked for last, where that is not the accumulator's */
+  size_t item;         /* in run->items, once the round has ended */
   struct mf_tool_binding binding;
   struct mf_gateway_call *call;
 };
@@ -100,10 +102,9 @@ struct slot *slot_add(struct run *run, const struct mf_acc_item *item);
 void slots_clear(struct run *run);
 /* A call that was held back because it had no name has one now. */
 void slot_name(struct slot *s, const struct run *run, const struct mf_acc_item *item);
-struct mf_str slot_id(const struct slot *s, const struct mf_acc_item *item);
-/* *json: the item as the accumulator has it; becomes the same with the slot's id where that is another. Borrowed from
- * the slot until the next call. */
-bool slot_json(struct run *run, struct slot *s, struct mf_str *json);
+/* *json: the item as the accumulator has it; becomes what is shown of it: with the slot's id where that is another, and
+ * a final one with all members of its type. Borrowed from the slot until the next call. */
+bool slot_json(struct run *run, struct slot *s, bool is_final, struct mf_str *json);
 /* The slot's item, put together where upstream did not finish it. Borrowed until the accumulator is fed again. */
 const struct mf_acc_item *slot_item(const struct run *run, const struct slot *s);
 /* The upstream round has ended: runs its gateway calls, delivers what was held back, and adds its items to t.outputs

@@ -56,8 +56,6 @@ MF_MUST_USE enum mf_code turn_input_add(struct turn *t, const struct mf_json_val
 MF_MUST_USE enum mf_code turn_items_add(struct turn_items *l, size_t bytes_max, const struct mf_store_item *item,
                                         struct mf_err *err);
 void turn_items_done(struct turn_items *l);
-/* A reasoning item as a response shows it: with the members of its type that upstream left out. */
-void turn_write_reasoning(struct mf_str json, struct mf_json_writer *w);
 
 /* ---- upstream.c ---- */
 /* The whole body of round `round` (from 0): after the first, tool_choice is left out (auto). without_gateway: built-in

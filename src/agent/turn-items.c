@@ -33,33 +33,6 @@ enum mf_code turn_items_add(struct turn_items *l, size_t bytes_max, const struct
   return MF_OK;
 }
 
-void turn_write_reasoning(struct mf_str json, struct mf_json_writer *w)
-{
-  static const struct {
-    const char *key, *otherwise;
-  } rows[] = { { "summary", "[]" }, { "encrypted_content", "null" }, { "status", "null" } };
-  static const struct mf_json_limits limits = { .bytes_max = SIZE_MAX, .depth_max = 1024 };
-  mf_auto_json struct mf_json *doc = NULL;
-  enum mf_code code = mf_json_parse(json, &limits, &doc, NULL);
-  if (code) {
-    w->code = code;
-    return;
-  }
-  const struct mf_json_val *root = mf_json_root(doc);
-  mf_jw_obj(w);
-  struct mf_json_iter it = mf_json_iter(root);
-  while (mf_json_next(&it)) {
-    mf_jw_key_str(w, it.key);
-    mf_jw_val(w, it.val);
-  }
-  for (size_t i = 0; i < MF_ARRAY_N(rows); i++)
-    if (!mf_json_get(root, rows[i].key)) {
-      mf_jw_key(w, rows[i].key);
-      mf_jw_raw(w, mf_str_of(rows[i].otherwise));
-    }
-  mf_jw_obj_end(w);
-}
-
 void turn_items_done(struct turn_items *l)
 {
   for (size_t i = 0; i < l->item_n; i++) {
