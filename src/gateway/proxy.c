@@ -6,11 +6,12 @@
 #include "reply.h"
 #include "base/banned.h"
 
-static enum mf_code refuse(struct mf_gw_request *r, enum mf_code code)
+static enum mf_code refuse(struct mf_gw_request *r, enum mf_code code, const struct mf_err *err)
 {
   if (code == MF_E_CANCELLED)
     return code;
-  mf_log_request(MF_LOG_WARN, r->id, "upstream: %s", mf_code_name(code));
+  r->g->parts.agent->stats.upstream_errors++;
+  mf_log_request(MF_LOG_WARN, r->id, "LLM server: %s", err->msg);
   if (code == MF_E_TIMEOUT)
     return mf_gw_refuse(r, 504, "api_error", "llm_timeout", "LLM timeout");
   return mf_gw_refuse(r, 502, "api_error", "llm_unavailable", "LLM unavailable");
@@ -29,9 +30,10 @@ static enum mf_code pass_whole(struct mf_gw_request *r, struct mf_http_call *cal
                                const struct mf_http_header *headers, size_t header_n)
 {
   mf_auto_buf struct mf_buf body = { 0 };
-  enum mf_code code = mf_http_call_read_all(call, r->self, MF_GW_PROXY_WHOLE, &body, NULL);
+  struct mf_err err = { 0 };
+  enum mf_code code = mf_http_call_read_all(call, r->self, MF_GW_PROXY_WHOLE, &body, &err);
   if (code)
-    return refuse(r, code);
+    return refuse(r, code, &err);
   return mf_gw_respond(r, status, headers, header_n, mf_buf_str(&body));
 }
 
@@ -69,7 +71,8 @@ static enum mf_code pass(struct mf_gw_request *r, struct mf_http_call *call)
   enum mf_code code = !is_head && promised(call) <= MF_GW_PROXY_WHOLE ? pass_whole(r, call, status, headers, n)
                                                                       : pass_stream(r, call, status, headers, n);
   /* A status or a field that HTTP cannot carry. */
-  return code == MF_E_INPUT && !mf_http_has_begun(r->x) ? refuse(r, MF_E_GONE) : code;
+  const struct mf_err why = { .msg = "an answer that cannot be passed on" };
+  return code == MF_E_INPUT && !mf_http_has_begun(r->x) ? refuse(r, MF_E_GONE, &why) : code;
 }
 
 /* Whose token goes upstream: the client's own, else the configured one. A key of this gateway never does. */
@@ -102,10 +105,11 @@ enum mf_code mf_gw_proxy(struct mf_gw_request *r, const char *method, struct mf_
                                      .idle_ms = agent->config.chunk_timeout_ms };
   request.header_n = upstream_headers(r, mf_str_of(key), headers, MF_ARRAY_N(headers));
   struct mf_http_call *call = NULL;
-  enum mf_code code = mf_http_call_open(agent->client, r->self, &request, &call, NULL);
+  struct mf_err err = { 0 };
+  enum mf_code code = mf_http_call_open(agent->client, r->self, &request, &call, &err);
   mf_buf_done(body); /* an answer can be long */
   if (code)
-    return refuse(r, code);
+    return refuse(r, code, &err);
   code = pass(r, call);
   mf_http_call_close(call);
   return code;

@@ -128,6 +128,7 @@ static void test_failures(void **state)
   reply_done(&r);
   h.agent.config.llm_api_base = "http://127.0.0.1:1";
   expect_error(&h, "x", 502, UNAVAILABLE);
+  assert_int_equal(h.agent.stats.upstream_errors, 3);
   house_close(&h);
 }
 
