@@ -12,7 +12,7 @@ struct mf_gateway_config {
   /* Keys of clients: when there is one, every /v1 route needs it as bearer, and it is never forwarded. */
   const char *const *api_keys;
   size_t api_key_n;
-  /* The key for upstream. Alone (no api_keys) it also guards GET, DELETE and input_items of a stored response. */
+  /* The key for upstream. Alone (no api_keys) it also guards everything about a stored response. */
   const char *openai_api_key;
   const char *const *cors_origins; /* "*": any */
   size_t cors_origin_n;
