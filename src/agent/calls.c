@@ -103,22 +103,25 @@ void slots_clear(struct run *run)
   run->is_holding = false;
 }
 
-/* The members that a reasoning item always has in a response; upstream leaves some out. */
-static void write_reasoning_rest(struct mf_json_writer *w, const struct mf_json_val *item)
+/* The members that a reasoning item has in a response; upstream leaves some out. */
+static void write_reasoning_rest(struct mf_json_writer *w, const struct mf_json_val *item, enum slot_form form)
 {
   static const struct {
     const char *key, *otherwise;
-  } rows[] = { { "summary", "[]" }, { "encrypted_content", "null" }, { "status", "null" } };
+    enum slot_form from;
+  } rows[] = { { "summary", "[]", FORM_DONE },
+               { "encrypted_content", "null", FORM_RESPONSE },
+               { "status", "null", FORM_RESPONSE } };
   for (size_t i = 0; i < MF_ARRAY_N(rows); i++)
-    if (!mf_json_get(item, rows[i].key)) {
+    if (form >= rows[i].from && !mf_json_get(item, rows[i].key)) {
       mf_jw_key(w, rows[i].key);
       mf_jw_raw(w, mf_str_of(rows[i].otherwise));
     }
 }
 
-bool slot_json(struct run *run, struct slot *s, bool is_final, struct mf_str *json)
+bool slot_json(struct run *run, struct slot *s, enum slot_form form, struct mf_str *json)
 {
-  bool is_filled = is_final && s->is_reasoning;
+  bool is_filled = form != FORM_OPEN && s->is_reasoning;
   if (!s->is_renamed && !is_filled)
     return true;
   mf_auto_json struct mf_json *doc = NULL;
@@ -137,7 +140,7 @@ bool slot_json(struct run *run, struct slot *s, bool is_final, struct mf_str *js
       mf_jw_val(&w, it.val);
   }
   if (is_filled)
-    write_reasoning_rest(&w, mf_json_root(doc));
+    write_reasoning_rest(&w, mf_json_root(doc), form);
   mf_jw_obj_end(&w);
   if (w.code)
     return run_fail_limit(run, 500, "an item exceeded %zu bytes", s->shown.max);
@@ -291,7 +294,7 @@ static bool show(struct run *run, struct slot *s)
   case SLOT_PLAIN:
   case SLOT_UNNAMED:
     json = slot_item(run, s)->json;
-    return slot_json(run, s, true, &json) && deliver_rest(run, s, json);
+    return slot_json(run, s, FORM_DONE, &json) && deliver_rest(run, s, json);
   }
   return true;
 }
@@ -357,7 +360,7 @@ static bool keep_output(struct run *run, struct slot *s)
   case SLOT_PLAIN:
   case SLOT_UNNAMED:
     kept.json = item->json;
-    return slot_json(run, s, true, &kept.json) && keep(run, &run->t.outputs, &kept);
+    return slot_json(run, s, FORM_RESPONSE, &kept.json) && keep(run, &run->t.outputs, &kept);
   case SLOT_GATEWAY:
     kept.id = mf_gateway_call_item_id(s->call);
     kept.is_gateway_code = true;
@@ -380,7 +383,7 @@ static bool keep_call(struct run *run, struct slot *s)
 {
   const struct mf_acc_item *item = slot_item(run, s);
   struct mf_store_item kept = { .id = mf_str_of(s->id), .json = item->json, .is_input = true };
-  return slot_json(run, s, false, &kept.json) && keep(run, &run->t.inputs, &kept);
+  return slot_json(run, s, FORM_OPEN, &kept.json) && keep(run, &run->t.inputs, &kept);
 }
 
 static bool keep_result(struct run *run, struct slot *s)

@@ -283,7 +283,7 @@ static bool deliver_item_event(struct run *run, const struct mf_acc_event *e, st
   if (s->kind == SLOT_GATEWAY || s->kind == SLOT_CLIENT)
     return true;
   struct mf_str json = e->item->json;
-  if ((e->opens || e->closes || !s->is_added) && !slot_json(run, s, e->closes, &json))
+  if ((e->opens || e->closes || !s->is_added) && !slot_json(run, s, e->closes ? FORM_DONE : FORM_OPEN, &json))
     return false;
   if (!e->opens && !s->is_added && !add_opening(run, s, json))
     return false;

@@ -98,7 +98,7 @@ static bool next_input(struct run *run, size_t gateway_n)
   for (size_t i = 0; i < run->slot_n; i++) {
     struct slot *s = &run->slots[i];
     struct mf_str json = slot_item(run, s)->json;
-    if (!slot_json(run, s, false, &json) || !add_input(run, json))
+    if (!slot_json(run, s, FORM_OPEN, &json) || !add_input(run, json))
       return false;
   }
   const struct turn_items *l = &run->t.inputs;

@@ -16,6 +16,13 @@ enum slot_kind {
   SLOT_UNNAMED, /* a function call that has not said its name yet: held back until it does */
 };
 
+/* How much of an item's type is made up where upstream has left it out. */
+enum slot_form {
+  FORM_OPEN,     /* nothing */
+  FORM_DONE,     /* what clients cannot do without */
+  FORM_RESPONSE, /* all that the response object of the contract has */
+};
+
 /* One item of the round that is under way, by the order in which it came: that is its place in `output`. */
 struct slot {
   enum slot_kind kind;
@@ -103,8 +110,8 @@ void slots_clear(struct run *run);
 /* A call that was held back because it had no name has one now. */
 void slot_name(struct slot *s, const struct run *run, const struct mf_acc_item *item);
 /* *json: the item as the accumulator has it; becomes what is shown of it: with the slot's id where that is another, and
- * a final one with all members of its type. Borrowed from the slot until the next call. */
-bool slot_json(struct run *run, struct slot *s, bool is_final, struct mf_str *json);
+ * with members of its type that upstream has left out. Borrowed from the slot until the next call. */
+bool slot_json(struct run *run, struct slot *s, enum slot_form form, struct mf_str *json);
 /* The slot's item, put together where upstream did not finish it. Borrowed until the accumulator is fed again. */
 const struct mf_acc_item *slot_item(const struct run *run, const struct slot *s);
 /* The upstream round has ended: runs its gateway calls, delivers what was held back, and adds its items to t.outputs
