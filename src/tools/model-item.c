@@ -44,35 +44,99 @@ static void write_as_text(struct mf_json_writer *w, const char *key, const struc
   mf_jw_kstr(w, key, mf_buf_str(&text));
 }
 
-static void write_call(const struct mf_json_val *item, const char *prefix, struct mf_str name,
-                       const struct mf_json_val *arguments, struct mf_json_writer *w)
+/* ---- calls ---- */
+
+static void begin_call(const struct mf_json_val *item, const char *prefix, struct mf_str name, struct mf_json_writer *w)
 {
   mf_jw_obj(w);
   mf_jw_kstrz(w, "type", "function_call");
   write_id(item, prefix, w);
   mf_jw_kstr(w, "call_id", text_of(item, "call_id"));
   mf_jw_kstr(w, "name", name);
-  write_as_text(w, "arguments", arguments);
+}
+
+static void end_call(const struct mf_json_val *item, struct mf_json_writer *w)
+{
+  struct mf_str status = text_of(item, "status");
+  if (status.len)
+    mf_jw_kstr(w, "status", status);
   mf_jw_obj_end(w);
 }
 
-static void write_custom(const struct mf_json_val *item, struct mf_str name, struct mf_json_writer *w)
+static void write_call(const struct mf_json_val *item, const char *prefix, struct mf_str name, struct mf_json_writer *w)
+{
+  begin_call(item, prefix, name, w);
+  write_as_text(w, "arguments", mf_json_get(item, "arguments"));
+  end_call(item, w);
+}
+
+/* `write` puts one object, which is sent as the text of the member `key`. */
+static void write_object_text(struct mf_json_writer *w, const char *key, const struct mf_json_val *item,
+                              void (*write)(const struct mf_json_val *item, struct mf_json_writer *w))
 {
   mf_auto_buf struct mf_buf text;
   mf_buf_init(&text, TEXT_MAX);
   struct mf_json_writer inner;
   mf_jw_init(&inner, &text, false);
   mf_jw_obj(&inner);
-  mf_jw_kstr(&inner, "input", text_of(item, "input"));
+  write(item, &inner);
   mf_jw_obj_end(&inner);
   if (inner.code && !w->code)
     w->code = inner.code;
+  mf_jw_kstr(w, key, mf_buf_str(&text));
+}
+
+static void put_input(const struct mf_json_val *item, struct mf_json_writer *w)
+{
+  mf_jw_kstr(w, "input", text_of(item, "input"));
+}
+
+static void write_custom(const struct mf_json_val *item, struct mf_str name, struct mf_json_writer *w)
+{
+  begin_call(item, "ctc_", name, w);
+  write_object_text(w, "arguments", item, put_input);
+  end_call(item, w);
+}
+
+/* As the model wrote it: what it left out is null in the client's item. */
+static void put_action(const struct mf_json_val *item, struct mf_json_writer *w)
+{
+  const struct mf_json_val *action = mf_json_get(item, "action");
+  struct mf_json_iter it = mf_json_iter(mf_json_type_of(action) == MF_JSON_OBJ ? action : NULL);
+  while (mf_json_next(&it)) {
+    if (mf_json_type_of(it.val) == MF_JSON_NULL)
+      continue;
+    mf_jw_key_str(w, it.key);
+    mf_jw_val(w, it.val);
+  }
+}
+
+static void write_shell(const struct mf_json_val *item, struct mf_json_writer *w)
+{
+  begin_call(item, "sh_", MF_STR("shell"), w);
+  write_object_text(w, "arguments", item, put_action);
+  end_call(item, w);
+}
+
+/* ---- outputs ---- */
+
+/* What a search has found. */
+static void put_tools(const struct mf_json_val *item, struct mf_json_writer *w)
+{
+  const struct mf_json_val *tools = mf_json_get(item, "tools");
+  mf_jw_key(w, "tools");
+  if (mf_json_type_of(tools) == MF_JSON_ARR)
+    mf_jw_val(w, tools);
+  else
+    mf_jw_raw(w, MF_STR("[]"));
+}
+
+static void write_found(const struct mf_json_val *item, struct mf_json_writer *w)
+{
   mf_jw_obj(w);
-  mf_jw_kstrz(w, "type", "function_call");
-  write_id(item, "ctc_", w);
+  mf_jw_kstrz(w, "type", "function_call_output");
   mf_jw_kstr(w, "call_id", text_of(item, "call_id"));
-  mf_jw_kstr(w, "name", name);
-  mf_jw_kstr(w, "arguments", mf_buf_str(&text));
+  write_object_text(w, "output", item, put_tools);
   mf_jw_obj_end(w);
 }
 
@@ -99,19 +163,19 @@ bool mf_tool_write_model_item(const struct mf_json_val *item, struct mf_json_wri
   mf_auto_free char *flat = ns.len ? tool_namespace_name(ns, name) : NULL;
   struct mf_str model_name = flat ? mf_str_of(flat) : name;
   if (mf_str_is(type, "function_call") && flat)
-    write_call(item, "", model_name, mf_json_get(item, "arguments"), w);
+    write_call(item, "", model_name, w);
   else if (mf_str_is(type, "custom_tool_call"))
     write_custom(item, model_name, w);
   else if (mf_str_is(type, "shell_call"))
-    write_call(item, "sh_", MF_STR("shell"), mf_json_get(item, "action"), w);
+    write_shell(item, w);
   else if (mf_str_is(type, "tool_search_call"))
-    write_call(item, "tsc_", MF_STR("tool_search"), mf_json_get(item, "arguments"), w);
+    write_call(item, "tsc_", MF_STR("tool_search"), w);
   else if (mf_str_is(type, "custom_tool_call_output"))
     write_output(item, mf_json_get(item, "output"), false, w);
   else if (mf_str_is(type, "shell_call_output"))
     write_output(item, mf_json_get(item, "output"), true, w);
   else if (mf_str_is(type, "tool_search_output"))
-    write_output(item, mf_json_get(item, "tools"), true, w);
+    write_found(item, w);
   else
     return false;
   return true;

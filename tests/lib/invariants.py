@@ -178,7 +178,7 @@ def _walk(events, problems):
 
 def _text(e, kind, known, problems):
     base, _, what = kind.rpartition(".")
-    key = (base, e.get("content_index", e.get("summary_index")))
+    key = (base, next((e[k] for k in ("content_index", "summary_index", "command_index") if k in e), None))
     if what == "delta" and isinstance(e.get("delta"), str):
         known.deltas[key] = known.deltas.get(key, "") + e["delta"]
     field = next((f for f in TEXT_FIELDS if isinstance(e.get(f), str)), None)

@@ -137,12 +137,12 @@ static void what_the_client_sends_back(void **state)
   comes_back("{'type':'function_call','id':'fc_1','call_id':'c','name':'m','namespace':'n','arguments':'{}'}",
              "{\"type\":\"function_call\",\"id\":\"fc_1\",\"call_id\":\"c\",\"name\":\"agentic_ns__n__m\","
              "\"arguments\":\"{}\"}");
-  comes_back("{'type':'custom_tool_call','id':'ctc_1','call_id':'c','name':'c','input':'a\\nb'}",
+  comes_back("{'type':'custom_tool_call','id':'ctc_1','call_id':'c','name':'c','input':'a\\nb','status':'completed'}",
              "{\"type\":\"function_call\",\"id\":\"fc_1\",\"call_id\":\"c\",\"name\":\"c\","
-             "\"arguments\":\"{\\\"input\\\":\\\"a\\\\nb\\\"}\"}");
+             "\"arguments\":\"{\\\"input\\\":\\\"a\\\\nb\\\"}\",\"status\":\"completed\"}");
   comes_back("{'type':'custom_tool_call_output','call_id':'c','output':'x'}",
              "{\"type\":\"function_call_output\",\"call_id\":\"c\",\"output\":\"x\"}");
-  comes_back("{'type':'shell_call','id':'sh_1','call_id':'c','action':{'commands':['ls']}}",
+  comes_back("{'type':'shell_call','id':'sh_1','call_id':'c','action':{'commands':['ls'],'timeout_ms':null}}",
              "{\"type\":\"function_call\",\"id\":\"fc_1\",\"call_id\":\"c\",\"name\":\"shell\","
              "\"arguments\":\"{\\\"commands\\\":[\\\"ls\\\"]}\"}");
   comes_back("{'type':'shell_call_output','call_id':'c','output':[{'stdout':'x'}]}",
@@ -151,7 +151,7 @@ static void what_the_client_sends_back(void **state)
              "{\"type\":\"function_call\",\"call_id\":\"c\",\"name\":\"tool_search\","
              "\"arguments\":\"{\\\"query\\\":\\\"q\\\"}\"}");
   comes_back("{'type':'tool_search_output','call_id':'c','tools':[]}",
-             "{\"type\":\"function_call_output\",\"call_id\":\"c\",\"output\":\"[]\"}");
+             "{\"type\":\"function_call_output\",\"call_id\":\"c\",\"output\":\"{\\\"tools\\\":[]}\"}");
 }
 
 static enum mf_code refuse(void *user, const char *type, int64_t output_index, struct mf_str members,
