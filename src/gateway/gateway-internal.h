@@ -11,6 +11,7 @@
 enum {
   MF_GW_ERROR_MAX = 64 * 1024,    /* an error as JSON */
   MF_GW_BODY_MAX = 10 << 20,      /* of a request, unless configured */
+  MF_GW_WRITE_HIGH = 64 << 10,    /* a writer waits above it */
   MF_GW_PAGE_SLACK = 64 * 1024,   /* what a list adds to its items */
   MF_GW_FRAME_SLACK = 4096,       /* what a frame adds to its event */
   MF_GW_METRICS_MAX = 1 << 20,    /* the text of /metrics */

@@ -23,6 +23,9 @@ enum mf_code mf_gateway_new(const struct mf_gateway_config *config, const struct
   g->version = mf_xstrdup(config->version ? config->version : "");
   g->body_max = http.body_bytes_max ? http.body_bytes_max : MF_GW_BODY_MAX;
   http.body_bytes_max = g->body_max;
+  /* What waits for a slow reader is kept twice, here and in the response that may be stored. */
+  if (!http.write_high_bytes)
+    http.write_high_bytes = MF_GW_WRITE_HIGH;
   http.error_header = mf_gw_refused_header;
   http.error_body = mf_gw_refused_body;
   mf_gw_access_init(&g->access, config);

@@ -11,7 +11,7 @@
 #include "base/banned.h"
 
 enum {
-  HIGH_BYTES = 128 * 1024, /* with more than this waiting the transfer is paused */
+  HIGH_BYTES = 64 * 1024, /* with more than this waiting the transfer is paused */
   HEAD_BYTES_MAX = 64 * 1024,
   HEAD_FIELDS_MAX = 256,
   KEPT_BYTES = 32 * 1024,

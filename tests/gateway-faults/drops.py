@@ -153,8 +153,8 @@ def state(g):
     """What must not grow. The pool's idle children are no growth: it is full before and after."""
     below = leaks.descendants(g.pid)
     supervisor = min(below) if below else 0
-    groups = sum(len(folders) for top in leaks._own_groups() for root, folders, _ in os.walk(top)
-                 if "mayfly-" in root) if below else 0
+    own = "-%d-" % supervisor  # in the name of the folder that has its groups
+    groups = sum(len(folders) for top in leaks._own_groups() for root, folders, _ in os.walk(top) if own in root)
     return {"gateway's memory": leaks.resident_bytes(g.pid), "gateway's descriptors": leaks.open_fds(g.pid),
             "supervisor's memory": leaks.resident_bytes(supervisor), "supervisor's descriptors": leaks.open_fds(supervisor),
             "processes": len(below), "control groups": groups}

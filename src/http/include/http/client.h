@@ -1,5 +1,5 @@
 /* HTTP client: libcurl's multi interface on the loop, read by fibers. Back-pressure: the transfer is paused while
- * nobody reads and more than a bounded amount (128 KiB) is waiting.
+ * nobody reads and more than a bounded amount (64 KiB) is waiting.
  *
  * HTTP/1.1 over http: and https: (certificates are checked against the system's). Connections are used again. No
  * redirects, no cookies, no proxies and nothing else from the environment. The program ignores SIGPIPE. Thread: the
