@@ -72,6 +72,51 @@ static void test_text(void **state)
   bench_close(&b);
 }
 
+/* The contract's members come first, in its order; each of OpenAI's is there, and none twice. */
+static void test_members(void **state)
+{
+  static const char *const first[] = { "id",
+                                       "object",
+                                       "created_at",
+                                       "model",
+                                       "status",
+                                       "output",
+                                       "usage",
+                                       "incomplete_details",
+                                       "error",
+                                       "previous_response_id",
+                                       "conversation_id",
+                                       "instructions" };
+  static const char *const others[] = {
+    "background",       "completed_at", "max_output_tokens", "max_tool_calls", "metadata",    "parallel_tool_calls",
+    "prompt_cache_key", "reasoning",    "safety_identifier", "store",          "temperature", "text",
+    "tool_choice",      "tools",        "top_logprobs",      "top_p",          "truncation"
+  };
+  const struct mf_json_limits limits = { SIZE_MAX, 64 };
+  struct bench b;
+  bench_open(&b, "{'rounds':[{'text':'a'}]}");
+  bench_run(&b, "{'model':'m','input':'hi','temperature':0.25,'parallel_tool_calls':false,'metadata':{'k':'v'},"
+                "'instructions':'be brief','user':'u1','tool_choice':'none','tools':[{'type':'function','name':'f'}]}");
+  mf_auto_json struct mf_json *doc = NULL;
+  assert_int_equal(mf_json_parse(mf_buf_str(&b.result.payload), &limits, &doc, NULL), MF_OK);
+  struct mf_json_iter it = mf_json_iter(mf_json_root(doc));
+  for (size_t i = 0; i < MF_ARRAY_N(first); i++) {
+    assert_true(mf_json_next(&it));
+    assert_true(mf_str_is(it.key, first[i]));
+  }
+  for (size_t i = 0; i < MF_ARRAY_N(others); i++)
+    if (!mf_json_get(mf_json_root(doc), others[i]))
+      fail_msg("%s is missing", others[i]);
+  expect_at(&b, "temperature", "0.25");
+  expect_at(&b, "parallel_tool_calls", "false");
+  expect_at(&b, "metadata.k", "v");
+  expect_at(&b, "instructions", "be brief");
+  expect_at(&b, "user", "u1");
+  expect_at(&b, "tool_choice", "none");
+  expect_at(&b, "tools.0", "{\"type\":\"function\",\"name\":\"f\",\"parameters\":null,\"strict\":null}");
+  bench_close(&b);
+}
+
 static void test_seven_events(void **state)
 {
   struct bench b;
@@ -279,12 +324,19 @@ static void test_not_stored(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_text),         cmocka_unit_test(test_seven_events),
-    cmocka_unit_test(test_adjacent),     cmocka_unit_test(test_bounded),
-    cmocka_unit_test(test_mixed),        cmocka_unit_test(test_custom_first),
-    cmocka_unit_test(test_undeclared),   cmocka_unit_test(test_bad_arguments),
-    cmocka_unit_test(test_rounds_max),   cmocka_unit_test(test_max_tool_calls),
-    cmocka_unit_test(test_continuation), cmocka_unit_test(test_max_tool_calls_ignored),
+    cmocka_unit_test(test_text),
+    cmocka_unit_test(test_members),
+    cmocka_unit_test(test_seven_events),
+    cmocka_unit_test(test_adjacent),
+    cmocka_unit_test(test_bounded),
+    cmocka_unit_test(test_mixed),
+    cmocka_unit_test(test_custom_first),
+    cmocka_unit_test(test_undeclared),
+    cmocka_unit_test(test_bad_arguments),
+    cmocka_unit_test(test_rounds_max),
+    cmocka_unit_test(test_max_tool_calls),
+    cmocka_unit_test(test_continuation),
+    cmocka_unit_test(test_max_tool_calls_ignored),
     cmocka_unit_test(test_not_stored),
   };
   return cmocka_run_group_tests_name("agent/rounds", tests, NULL, NULL);

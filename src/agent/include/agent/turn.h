@@ -1,8 +1,8 @@
 /* One turn: a checked request, rounds with the upstream, tools, one response. A turn runs in its caller's fiber.
  *
  * request.c (body → mf_turn_request), history.c (continuation: what the model is given), upstream.c (what is POSTed),
- * rounds.c (the loop), calls.c (the gateway's calls of a round), deliver.c (events to the client), payload.c (the
- * public response object). Events go to the sink as they happen; in JSON mode there is none.
+ * rounds.c (the loop), ask.c (one round's answer), calls.c (the gateway's calls of a round), deliver.c (events to the
+ * client), payload.c (the public response object). Events go to the sink as they happen; in JSON mode there is none.
  *
  * Thread: the loop's. Cancelling the fiber cancels the upstream request and the sandboxes; then nothing is stored. */
 #ifndef MF_AGENT_TURN_H
