@@ -27,8 +27,8 @@ void config_list_add(struct mf_config_list *l, struct mf_str item);
 void config_value_free(struct mf_config *c, enum mf_config_id id);
 
 /* home.c */
-MF_MUST_USE enum mf_code config_find_home(struct mf_config *c, char *const *environ, struct mf_err *err);
-const char *config_env(char *const *environ, const char *name);
+MF_MUST_USE enum mf_code config_find_home(struct mf_config *c, char *const *env, struct mf_err *err);
+const char *config_env(char *const *env, const char *name);
 
 /* file.c: the keys of config.toml, secret ones or the others, that nothing has set before. */
 MF_MUST_USE enum mf_code config_read_file(struct mf_config *c, bool secrets, struct mf_err *err);

@@ -12,18 +12,18 @@
 
 #include "base/banned.h"
 
-const char *config_env(char *const *environ, const char *name)
+const char *config_env(char *const *env, const char *name)
 {
   size_t n = strlen(name);
-  for (char *const *e = environ; e && *e; e++)
+  for (char *const *e = env; e && *e; e++)
     if (strncmp(*e, name, n) == 0 && (*e)[n] == '=' && (*e)[n + 1])
       return *e + n + 1;
   return NULL;
 }
 
-enum mf_code config_find_home(struct mf_config *c, char *const *environ, struct mf_err *err)
+enum mf_code config_find_home(struct mf_config *c, char *const *env, struct mf_err *err)
 {
-  const char *home = config_env(environ, "AGENTIC_API_HOME");
+  const char *home = config_env(env, "AGENTIC_API_HOME");
   char shown[120];
 
   if (home && home[0] != '/') {
@@ -35,7 +35,7 @@ enum mf_code config_find_home(struct mf_config *c, char *const *environ, struct 
   if (home) {
     c->home = mf_xstrdup(home);
   } else {
-    const char *user = config_env(environ, "HOME");
+    const char *user = config_env(env, "HOME");
     struct passwd *pw = user && user[0] == '/' ? NULL : getpwuid(geteuid());
     if (pw)
       user = pw->pw_dir;

@@ -55,10 +55,10 @@ static enum mf_code set_from_words(struct mf_config *c, const struct mf_config_i
 }
 
 /* A variable that looks like one of ours and is none was meant to be one. */
-static void warn_of_variables(struct mf_config *c, char *const *environ)
+static void warn_of_variables(struct mf_config *c, char *const *env)
 {
   static const char *const prefixes[] = { "AGENTIC_CODE_INTERPRETER_", "AGENTIC_MAX_" };
-  for (char *const *e = environ; e && *e; e++) {
+  for (char *const *e = env; e && *e; e++) {
     char name[100];
     size_t n = strcspn(*e, "=");
     bool looks = false;
@@ -145,15 +145,15 @@ void mf_config_free(struct mf_config *c)
   free(c);
 }
 
-void mf_config_wipe_environment(char **environ)
+void mf_config_wipe_environment(char **env)
 {
   for (unsigned i = 0; i < MF_CONFIG_N; i++) {
     const struct mf_config_key *k = &mf_config_keys[i];
     if (!k->env || !config_is_secret((enum mf_config_id)i))
       continue;
     size_t n = strlen(k->env);
-    char **to = environ;
-    for (char **e = environ; *e; e++) {
+    char **to = env;
+    for (char **e = env; *e; e++) {
       if (strncmp(*e, k->env, n) == 0 && (*e)[n] == '=')
         explicit_bzero(*e, strlen(*e));
       else

@@ -96,7 +96,7 @@ void mf_config_free(struct mf_config *c); /* wipes secrets; NULL is fine */
 
 /* Overwrites the values of secret variables in the environment itself, which others can read under /proc, and forgets
  * them. */
-void mf_config_wipe_environment(char **environ);
+void mf_config_wipe_environment(char **env);
 
 /* Writes config.toml with the LLM server's address when there is none yet; makes the home folder. Nothing secret is
  * written. An error is no reason not to start. */
