@@ -1,5 +1,6 @@
-/* What the files of the loop share: rounds.c decides, ask.c asks the model, calls.c runs a round's gateway calls,
- * deliver.c writes events, payload.c the public response object. Thread: the loop's; all of it in the turn's fiber.
+/* What the files of the loop share: rounds.c decides, ask.c asks the model, slots.c holds the round's items,
+ * calls.c runs its gateway calls, deliver.c writes events, payload.c the public response object. Thread: the loop's;
+ * all of it in the turn's fiber.
  *
  * A function that returns bool has, when it returns false, said in run->ret how the turn ends. */
 #ifndef MF_AGENT_ROUNDS_H
@@ -103,7 +104,7 @@ bool deliver_rest(struct run *run, struct slot *s, struct mf_str json);
 struct mf_event_sink deliver_sink(struct run *run);
 bool deliver_check(struct run *run, enum mf_code code, const struct mf_err *err);
 
-/* ---- calls.c ---- */
+/* ---- slots.c ---- */
 struct slot *slot_find(struct run *run, uint32_t upstream_index);
 struct slot *slot_add(struct run *run, const struct mf_acc_item *item);
 void slots_clear(struct run *run);
@@ -114,6 +115,8 @@ void slot_name(struct slot *s, const struct run *run, const struct mf_acc_item *
 bool slot_json(struct run *run, struct slot *s, enum slot_form form, struct mf_str *json);
 /* The slot's item, put together where upstream did not finish it. Borrowed until the accumulator is fed again. */
 const struct mf_acc_item *slot_item(const struct run *run, const struct slot *s);
+
+/* ---- calls.c ---- */
 /* The upstream round has ended: runs its gateway calls, delivers what was held back, and adds its items to t.outputs
  * and t.inputs. *ret_client: a call of the client's is among them. *ret_gateway: how many are the gateway's. */
 bool round_settle(struct run *run, bool *ret_client, size_t *ret_gateway);
