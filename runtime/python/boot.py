@@ -13,11 +13,15 @@ began = _mayfly.now_us()
 
 def main():
     config = _mayfly.configure()
-    import atexit
+    import hooks
+
+    libraries = hooks.Hooks(_mayfly.is_own_fork)
+    libraries.begin()
     import gc
     import io
     import multiprocessing
     import os
+    import random
     import threading
 
     mpl_names = tuple(sorted(os.listdir("/opt/mpl")))[:8] if os.path.isdir("/opt/mpl") else ()
@@ -29,10 +33,15 @@ def main():
     figures.expect()
     warmup.import_stdlib()
     numpy_seed = warmup.import_data() if config["data"] else None
+    finish = libraries.end()
     urandom, from_bytes, main_process = os.urandom, int.from_bytes, multiprocessing.current_process()
+    random_seed, set_native_id = random.seed, getattr(threading.main_thread(), "_set_native_id", None)
 
     def prepare():
-        # `random` reseeds itself after a fork (os.register_at_fork); numpy's legacy generator does not.
+        # All that the fork hooks would have done for us (see hooks.py), and what nobody does.
+        random_seed()
+        if set_native_id is not None:
+            set_native_id()
         if numpy_seed is not None:
             numpy_seed(from_bytes(urandom(4), "little"))
         # Made when multiprocessing was imported: a secret between the processes of one program, not of all guests.
@@ -54,19 +63,19 @@ def main():
         io.open(0, "rb", closefd=False), encoding="utf-8", errors="surrogateescape")
     sys.stdin.mode = "r"
 
-    serve, immortal, shutdown = _mayfly.serve, _mayfly.immortal, threading._shutdown
-    run_exit, collect = atexit._run_exitfuncs, gc.collect
+    serve, immortal, rehearse = _mayfly.serve, _mayfly.immortal, _mayfly.rehearse
     # Guests must find neither this module nor its folder.
     sys.path[:] = [p for p in sys.path if p != "/opt/mayfly"]
     sys.path_importer_cache.pop("/opt/mayfly", None)
-    for name in ("_mayfly", "warmup", "figures"):
+    for name in ("_mayfly", "warmup", "figures", "hooks"):
         sys.modules.pop(name, None)
+    rehearse(prepare, finish, gc.collect)
     gc.collect()
     if config["warm"]:
         immortal(gc.get_objects())
     gc.collect()
     gc.freeze()
-    serve(prepare, shutdown, run_exit, collect, mpl_names, began)
+    serve(mpl_names, began)
 
 
 try:

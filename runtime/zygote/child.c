@@ -279,7 +279,7 @@ static void install_seccomp(struct setup *s)
   close(s->proc);
   if (!filter)
     return;
-  struct sock_fprog program = s->z->filter;
+  struct sock_fprog program = s->z->last; /* the base has been on since the zygote's birth */
   if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) != 0)
     fail("seccomp");
   s->done |= MF_LAYER_SECCOMP;
@@ -316,6 +316,12 @@ static uint32_t has_files(void)
   return n != 48;
 }
 
+void zyg_after_fork(struct zygote *z)
+{
+  PyOS_AfterFork_Child();
+  z->is_own_fork = false;
+}
+
 void zyg_child_main(struct zygote *z, const struct zyg_child_fds *fds)
 {
   struct setup s = { .z = z };
@@ -326,7 +332,7 @@ void zyg_child_main(struct zygote *z, const struct zyg_child_fds *fds)
   /* the group's descriptors are closed with the rest, so join before */
   join_cgroup(&s, fds);
   set_up_fds(&s, fds);
-  PyOS_AfterFork_Child();
+  zyg_after_fork(z);
   signal(SIGCHLD, SIG_DFL);
   sigprocmask(SIG_SETMASK, &z->mask, NULL);
 
@@ -364,8 +370,11 @@ void zyg_child_main(struct zygote *z, const struct zyg_child_fds *fds)
     fail(step);
   }
   struct mf_child_word word = { .type = MF_CHILD_WORD };
+  pid_t first = getpid();
   zyg_script_run(z, &job, &word);
   fflush(NULL);
+  if (getpid() != first)
+    _exit(word.exit_code); /* a fork of the program's, which came to the end of the file: not ours to speak of */
   word.has_files = has_files();
   struct rusage ru;
   if (getrusage(RUSAGE_CHILDREN, &ru) == 0)

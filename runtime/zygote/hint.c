@@ -218,7 +218,9 @@ static void tell_program(PyObject *what)
   const char *name = text_of(what, &n);
   int saved = errno;
   if (name && strlen(name) == (size_t)n && !program_exists(name)) {
-    if (strcmp(name, "/bin/sh") == 0)
+    if (strchr(name, '/') && access(name, F_OK) == 0)
+      hint("not allowed to execute: %.200s (only what the sandbox brings along can be started)", name);
+    else if (strcmp(name, "/bin/sh") == 0)
       hint("program not available: /bin/sh (the sandbox has no shell; sys.executable can be started)");
     else
       hint("program not available: %.200s", name);

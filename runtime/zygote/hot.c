@@ -86,7 +86,7 @@ __attribute__((noreturn)) static void scan(int out, bool reads)
 /* The child that is learnt from: no sandbox, no user, a program of ours, output to nowhere. */
 __attribute__((noreturn)) static void rehearse(struct zygote *z, const char *source, bool reads, int out)
 {
-  PyOS_AfterFork_Child();
+  zyg_after_fork(z);
   PyObject *r = PyObject_CallNoArgs(z->prepare);
   if (!r)
     _exit(1);

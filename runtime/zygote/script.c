@@ -11,7 +11,7 @@
 #define FLUSH_FAILED_CODE 120 /* as CPython's own exit */
 
 /* The zygote's frames lie below ours on the old thread state: with a new one the user's module is the first frame, and
- * sys._getframe() finds nothing of the zygote. */
+ * sys._getframe() finds nothing of the zygote. A fork drops all states but the present one. */
 static void new_thread_state(void)
 {
   PyInterpreterState *interp = PyInterpreterState_Get();
@@ -189,17 +189,19 @@ static void call_quietly(PyObject *fn)
   Py_XDECREF(r);
 }
 
-static bool flush_one(const char *name)
+/* With names that were made before the fork: a new string is unknown to the interpreter's cache of attributes, which then
+ * is written to. */
+static bool flush_one(const struct zygote *z, const char *name)
 {
   PyObject *file = PySys_GetObject(name); /* borrowed */
   if (!file || file == Py_None)
     return true;
   Py_INCREF(file);
-  PyObject *closed = PyObject_GetAttrString(file, "closed");
+  PyObject *closed = PyObject_GetAttr(file, z->name_closed);
   bool ok = true;
   if (!closed || PyObject_IsTrue(closed) != 1) {
     PyErr_Clear();
-    PyObject *r = PyObject_CallMethod(file, "flush", NULL);
+    PyObject *r = PyObject_CallMethodObjArgs(file, z->name_flush, NULL);
     ok = r != NULL;
     Py_XDECREF(r);
   }
@@ -235,12 +237,17 @@ static void clear_main(PyObject *main)
   PyErr_Clear();
 }
 
-void zyg_script_run(struct zygote *z, const struct zyg_job *job, struct mf_child_word *word)
+int zyg_script_detach(void)
 {
   new_thread_state();
+  return zyg_hint_install_audit();
+}
+
+void zyg_script_run(struct zygote *z, const struct zyg_job *job, struct mf_child_word *word)
+{
   set_argv(job);
   PyObject *main = new_main(z, job);
-  if (!main || zyg_hint_install_audit() != 0) {
+  if (!main) {
     PyErr_PrintEx(0);
     word->exit_code = 1;
     word->uncaught = MF_UNCAUGHT_EXCEPTION;
@@ -257,14 +264,46 @@ void zyg_script_run(struct zygote *z, const struct zyg_job *job, struct mf_child
     settle_exception(word);
   Py_XDECREF(r);
 
-  call_quietly(z->threading_shutdown);
-  call_quietly(z->atexit_run);
-  bool flushed = flush_one("stdout");
-  flush_one("stderr");
+  call_quietly(z->finish);
+  bool flushed = flush_one(z, "stdout");
+  flush_one(z, "stderr");
   clear_main(main);
   call_quietly(z->gc_collect);
-  flushed &= flush_one("stdout");
-  flush_one("stderr");
+  flushed &= flush_one(z, "stdout");
+  flush_one(z, "stderr");
   if (!flushed && word->exit_code == 0)
     word->exit_code = FLUSH_FAILED_CODE;
+}
+
+/* As a guest will do it, so that what all this writes but once (caches of the interpreter, specialised code, symbols bound
+ * lazily) is written before the fork. Its output goes where the zygote's goes: nowhere. */
+PyObject *zyg_script_rehearse(struct zygote *z, const char *source, int rounds)
+{
+  PyObject *path = PySys_GetObject("path"), *argv = PySys_GetObject("argv"); /* borrowed */
+  PyObject *main = PyDict_GetItemString(PyImport_GetModuleDict(), "__main__");
+  if (!path || !argv || !main || !PyList_Check(path))
+    return PyErr_Format(PyExc_RuntimeError, "rehearse: no sys.path, sys.argv or __main__");
+  Py_INCREF(argv);
+  Py_INCREF(main);
+  struct zyg_job job = { .source = source, .source_n = strlen(source) };
+  snprintf(job.path, sizeof job.path, "/mnt/task/main.py");
+  job.end = job.argv = source;
+  struct mf_child_word word = { 0 };
+  for (int i = 0; i < rounds && word.exit_code == 0; i++) {
+    PyObject *r = PyObject_CallNoArgs(z->prepare);
+    Py_XDECREF(r);
+    if (!r)
+      break;
+    zyg_script_run(z, &job, &word);
+    PySequence_DelItem(path, 0);
+  }
+  PySys_SetObject("argv", argv);
+  PyDict_SetItemString(PyImport_GetModuleDict(), "__main__", main);
+  Py_DECREF(argv);
+  Py_DECREF(main);
+  if (PyErr_Occurred())
+    return NULL;
+  if (word.exit_code != 0)
+    return PyErr_Format(PyExc_RuntimeError, "rehearse: the program ended with %d", (int)word.exit_code);
+  Py_RETURN_NONE;
 }

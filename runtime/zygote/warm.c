@@ -1,6 +1,7 @@
 /* W, the warm-up: what makes a fork of this process cheap. Copying a page costs some two microseconds, and nearly all that a
  * child copies is allocator bookkeeping and reference counts:
  * - malloc is tidied, so that a child's first allocations come from fresh memory and not from old chunks on shared pages;
+ * - the same for Python's own small blocks, of which there are a pool for each size;
  * - the fork hooks are run once without forking, so that what they write lazily is written;
  * - reference counts of all reachable objects are made immortal (PEP 683), so that using an object writes nothing. */
 #include "zygote-internal.h"
@@ -38,6 +39,22 @@ void zyg_warm_malloc_tidy(void)
       continue; /* deliberately kept */
     free(p);
     size = size > 2048 ? size * 15 / 16 : size - 16;
+  }
+}
+
+/* Each size of Python's small blocks has its own list of half-used pools, all over memory. They are used up, for good, until
+ * blocks come one after the other: from a new pool, which lies beside the new pools of the other sizes. */
+void zyg_warm_pools_tidy(void)
+{
+  enum { STEP = 16, LARGEST = 512, IN_A_ROW = 8, TRIES = 20000 };
+  for (size_t size = STEP; size <= LARGEST; size += STEP) {
+    const char *last = NULL;
+    int in_a_row = 0;
+    for (int i = 0; i < TRIES && in_a_row < IN_A_ROW; i++) {
+      const char *p = PyObject_Malloc(size); /* deliberately kept */
+      in_a_row = last && p == last + size ? in_a_row + 1 : 0;
+      last = p;
+    }
   }
 }
 

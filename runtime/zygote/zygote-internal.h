@@ -18,6 +18,17 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+/* Always the functions: the inline forms in the headers of an older Python know nothing of immortal objects, and would make
+ * them mortal again, each at the price of a copied page in every guest. */
+#undef Py_INCREF
+#undef Py_DECREF
+#undef Py_XINCREF
+#undef Py_XDECREF
+#define Py_INCREF(o) Py_IncRef((PyObject *)(o))
+#define Py_DECREF(o) Py_DecRef((PyObject *)(o))
+#define Py_XINCREF(o) Py_IncRef((PyObject *)(o))
+#define Py_XDECREF(o) Py_DecRef((PyObject *)(o))
+
 #include <linux/filter.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -41,16 +52,19 @@ struct zyg_hot_range {
 /* The one object of the module: made by configure(), then read-only but for `python`. */
 struct zygote {
   struct mf_zygote_config config;
-  struct sock_fprog filter; /* points into this process's memory */
+  struct sock_fprog base, last; /* the two parts of the filter; they point into this process's memory */
   int pidns_fd;             /* our own pid namespace, to come back to before each child */
   sigset_t mask;            /* the signal mask to restore in a guest */
   int landlock_abi;         /* 0: none */
   int last_cap;
   PyObject *prepare;        /* called in each child before it is ready: reseeds what fork does not */
-  PyObject *threading_shutdown, *atexit_run, *gc_collect; /* borrowed from modules imported before the fork */
+  PyObject *finish;         /* called at the end of a guest's program: threads joined, exit handlers run */
+  PyObject *gc_collect;
+  bool is_own_fork;         /* the fork hooks of libraries have nothing to do (runtime/python/hooks.py) */
   char mpl_names[8][64];    /* files of /opt/mpl, linked into each guest's MPLCONFIGDIR */
   unsigned mpl_n;
   PyObject *builtins, *source_loader; /* for __main__, looked up once */
+  PyObject *name_closed, *name_flush;
   unsigned hot_n;
   struct zyg_hot_range *hot; /* a mapping of its own, ZYG_HOT_MAX of them */
 };
@@ -89,20 +103,29 @@ int zyg_job_limits(const struct zyg_job *job);
 /* The next argv record from `*at`. */
 void zyg_job_arg(const char **at, const char **ret, size_t *ret_n);
 
-/* script.c. Runs the program and returns what the child shall say of it. */
+/* script.c */
+/* In the zygote, last of all: a thread state without frames, which every guest starts with, and the audit hook. Non-zero
+ * with a Python error. */
+int zyg_script_detach(void);
+PyObject *zyg_script_rehearse(struct zygote *z, const char *source, int rounds);
+/* Runs the program and returns what the child shall say of it. */
 void zyg_script_run(struct zygote *z, const struct zyg_job *job, struct mf_child_word *word);
 
 /* hint.c */
 int zyg_hint_install(void);       /* the SIGSYS handler, before seccomp */
-int zyg_hint_install_audit(void); /* the audit hook, before the user's code; -1 with a Python error */
+int zyg_hint_install_audit(void); /* the audit hook; non-zero with a Python error */
 
 /* hot.c */
 void zyg_hot_learn(struct zygote *z, const char *source, bool checkpointed);
 void zyg_hot_fetch(const struct zygote *z); /* in a child that will wait */
 
+/* child.c. The half of fork(2) that Python wants done in a child of the zygote's own. */
+void zyg_after_fork(struct zygote *z);
+
 /* warm.c */
 void zyg_warm_malloc_begin(void);
 void zyg_warm_malloc_tidy(void);
+void zyg_warm_pools_tidy(void);
 PyObject *zyg_warm_immortal(PyObject *self, PyObject *list);
 PyObject *zyg_warm_fake_fork(PyObject *self, PyObject *unused);
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/landlock.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
@@ -69,15 +70,19 @@ static int read_exact(int fd, void *p, size_t n)
   return 0;
 }
 
+static int read_program(uint32_t n, struct sock_fprog *ret)
+{
+  if (n == 0 || n > FILTER_MAX)
+    return -1;
+  ret->len = (unsigned short)n;
+  ret->filter = calloc(n, sizeof *ret->filter);
+  return ret->filter ? read_exact(ZYG_CONFIG_FD, ret->filter, n * sizeof *ret->filter) : -1;
+}
+
 static int read_config(struct zygote *z)
 {
   if (read_exact(ZYG_CONFIG_FD, &z->config, sizeof z->config) != 0 || z->config.version != MF_FRAMES_VERSION ||
-      z->config.bpf_n == 0 || z->config.bpf_n > FILTER_MAX)
-    return -1;
-  z->filter.len = (unsigned short)z->config.bpf_n;
-  z->filter.filter = calloc(z->config.bpf_n, sizeof *z->filter.filter);
-  if (!z->filter.filter ||
-      read_exact(ZYG_CONFIG_FD, z->filter.filter, z->config.bpf_n * sizeof *z->filter.filter) != 0)
+      read_program(z->config.bpf_base_n, &z->base) != 0 || read_program(z->config.bpf_last_n, &z->last) != 0)
     return -1;
   close(ZYG_CONFIG_FD);
   return 0;
@@ -365,23 +370,32 @@ static void *shared_area(size_t bytes)
   return p;
 }
 
-/* serve(prepare, threading_shutdown, atexit_run, gc_collect, mpl_names, began_us): never returns in the zygote. */
+/* rehearse(prepare, finish, gc_collect): runs a small program some times as guests will. */
+static PyObject *rehearse(PyObject *self, PyObject *args)
+{
+  struct zygote *z = zygote_of(self);
+  if (!PyArg_ParseTuple(args, "OOO", &z->prepare, &z->finish, &z->gc_collect))
+    return NULL;
+  Py_INCREF(z->prepare);
+  Py_INCREF(z->finish);
+  Py_INCREF(z->gc_collect);
+  PyObject *machinery = PyImport_ImportModule("importlib.machinery");
+  z->builtins = PyImport_ImportModule("builtins");
+  z->source_loader = machinery ? PyObject_GetAttrString(machinery, "SourceFileLoader") : NULL;
+  z->name_closed = PyUnicode_InternFromString("closed");
+  z->name_flush = PyUnicode_InternFromString("flush");
+  if (!z->builtins || !z->source_loader || !z->name_closed || !z->name_flush)
+    return NULL;
+  return zyg_script_rehearse(z, hot_program, z->config.warm ? 20 : 1);
+}
+
+/* serve(mpl_names, began_us), after rehearse: never returns in the zygote. */
 static PyObject *serve(PyObject *self, PyObject *args)
 {
   struct zygote *z = zygote_of(self);
   PyObject *mpl;
   unsigned long long began;
-  if (!PyArg_ParseTuple(args, "OOOOO!K", &z->prepare, &z->threading_shutdown, &z->atexit_run, &z->gc_collect,
-                        &PyTuple_Type, &mpl, &began))
-    return NULL;
-  Py_INCREF(z->prepare);
-  Py_INCREF(z->threading_shutdown);
-  Py_INCREF(z->atexit_run);
-  Py_INCREF(z->gc_collect);
-  PyObject *machinery = PyImport_ImportModule("importlib.machinery");
-  z->builtins = PyImport_ImportModule("builtins");
-  z->source_loader = machinery ? PyObject_GetAttrString(machinery, "SourceFileLoader") : NULL;
-  if (!z->builtins || !z->source_loader)
+  if (!PyArg_ParseTuple(args, "O!K", &PyTuple_Type, &mpl, &began))
     return NULL;
   for (Py_ssize_t i = 0; i < PyTuple_Size(mpl) && z->mpl_n < 8; i++) {
     const char *name = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(mpl, i), NULL);
@@ -394,6 +408,10 @@ static PyObject *serve(PyObject *self, PyObject *args)
     zyg_fatal(ZYG_SOCKET_FD, MF_ZYG_FATAL, "open pid namespace", errno);
   void *stacks = shared_area((size_t)ZYG_SLOTS * 4096u);
   struct table *t = shared_area(sizeof *t);
+  if (zyg_script_detach() != 0)
+    zyg_fatal(ZYG_SOCKET_FD, MF_ZYG_FATAL, "audit hook", EINVAL);
+  if (z->config.warm)
+    zyg_warm_pools_tidy();
   zyg_warm_malloc_tidy();
 
   struct mf_zyg_ready ready = { .type = MF_ZYG_READY, .version = MF_FRAMES_VERSION };
@@ -404,15 +422,25 @@ static PyObject *serve(PyObject *self, PyObject *args)
   sigaddset(&chld, SIGCHLD);
   sigprocmask(SIG_BLOCK, &chld, &z->mask);
   /* once and for all: children do the other half, and the zygote runs no more Python */
+  z->is_own_fork = true;
   PyOS_BeforeFork();
   ready.checkpointed = checkpoint(z, ready.checkpoint_note, sizeof ready.checkpoint_note);
   if (z->config.warm)
     zyg_hot_learn(z, hot_program, ready.checkpointed != 0);
+  if ((z->config.layers & MF_LAYER_SECCOMP) && syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &z->base) != 0)
+    zyg_fatal(ZYG_SOCKET_FD, MF_ZYG_FATAL, "seccomp", errno);
   ready.python_hex = (uint32_t)Py_Version;
   ready.warm_us = now_us() - began;
   if (send(ZYG_SOCKET_FD, &ready, sizeof ready, MSG_NOSIGNAL) < 0)
     _exit(0);
   loop(z, t, stacks);
+}
+
+/* is_own_fork(): whether the fork hooks are being called for a fork of the zygote's, and not for a guest's. */
+static PyObject *is_own_fork(PyObject *self, PyObject *unused)
+{
+  (void)unused;
+  return PyBool_FromLong(zygote_of(self)->is_own_fork);
 }
 
 /* now_us(): for serve's last argument */
@@ -428,7 +456,9 @@ static PyMethodDef methods[] = {
   { "fake_fork", zyg_warm_fake_fork, METH_NOARGS, "Runs the fork hooks without forking." },
   { "immortal", zyg_warm_immortal, METH_O, "Makes all objects reachable from a list immortal." },
   { "fatal", fatal, METH_VARARGS, "Tells the supervisor what failed and exits." },
+  { "is_own_fork", is_own_fork, METH_NOARGS, "Whether the fork hooks are called for a fork of the zygote's own." },
   { "now_us", py_now_us, METH_NOARGS, "The monotonic clock in microseconds." },
+  { "rehearse", rehearse, METH_VARARGS, "Runs a small program as guests will." },
   { "serve", serve, METH_VARARGS, "Forks guests until the supervisor goes." },
   { NULL, NULL, 0, NULL },
 };

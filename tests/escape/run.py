@@ -120,8 +120,10 @@ def outside_view(t, d, secret, prefix):
                 status = dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
         except OSError:
             continue
-        if status.get("Seccomp") == "2":
+        if status["Name"] == "python":  # a guest is named so when its sandbox stands; the zygotes have their program's name
             guests += 1
+            if status.get("Seccomp") != "2" or int(status.get("Seccomp_filters", "2")) < 2:
+                problems.append("guest %d has not both parts of the filter" % pid)
             for name in ("CapEff", "CapPrm", "CapInh", "CapAmb"):
                 if int(status[name], 16) != 0:
                     problems.append("guest %d has %s %s" % (pid, name, status[name]))
@@ -138,7 +140,7 @@ def outside_view(t, d, secret, prefix):
                 if int(f.read()) < 500:
                     problems.append("guest %d is not the first to go when memory is short" % pid)
     if guests == 0:
-        problems.append("no process with a filter was seen among %d" % len(machinery))
+        problems.append("no guest was seen among %d" % len(machinery))
     t.check(prefix + "outside view: guests have no power, the machinery no secret", problems)
     with open("/proc/%d/environ" % info["supervisorPid"], "rb") as f:
         environ = f.read()

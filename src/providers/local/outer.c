@@ -331,7 +331,10 @@ static enum mf_code make_config(const struct mf_outer_spec *spec, int *ret_fd, s
 {
   mf_auto_buf struct mf_buf bpf;
   mf_buf_init(&bpf, 1u << 16);
-  enum mf_code code = mf_seccomp_program(spec->config.shared_anon_ok != 0, &bpf, err);
+  enum mf_code code = mf_seccomp_base(spec->config.shared_anon_ok != 0, &bpf, err);
+  const size_t base = bpf.len;
+  if (code == MF_OK)
+    code = mf_seccomp_last(&bpf, err);
   if (code != MF_OK)
     return code;
   mf_auto_close int fd = -1;
@@ -340,7 +343,8 @@ static enum mf_code make_config(const struct mf_outer_spec *spec, int *ret_fd, s
     return code;
   struct mf_zygote_config config = spec->config;
   config.version = MF_FRAMES_VERSION;
-  config.bpf_n = (uint32_t)(bpf.len / 8);
+  config.bpf_base_n = (uint32_t)(base / 8);
+  config.bpf_last_n = (uint32_t)((bpf.len - base) / 8);
   code = mf_write_all(fd, &config, sizeof config, err);
   if (code == MF_OK)
     code = mf_write_all(fd, bpf.ptr, bpf.len, err);
@@ -356,7 +360,9 @@ enum mf_code mf_outer_seccomp_sha256(int shared_anon_ok, char ret_hex[65], struc
 {
   mf_auto_buf struct mf_buf bpf;
   mf_buf_init(&bpf, 1u << 16);
-  enum mf_code code = mf_seccomp_program(shared_anon_ok != 0, &bpf, err);
+  enum mf_code code = mf_seccomp_base(shared_anon_ok != 0, &bpf, err);
+  if (code == MF_OK)
+    code = mf_seccomp_last(&bpf, err);
   if (code == MF_OK)
     mf_sha256_of(mf_buf_str(&bpf), ret_hex);
   return code;

@@ -24,7 +24,7 @@ struct mf_outer_spec {
 MF_MUST_USE enum mf_code mf_outer_start(const struct mf_outer_spec *spec, struct mf_pidref *ret_init, int *ret_sock,
                                         struct mf_err *err);
 
-/* The SHA-256 of the seccomp program that every child installs, for the receipt. */
+/* The SHA-256 of the seccomp program that holds every child, both parts in a row, for the receipt. */
 MF_MUST_USE enum mf_code mf_outer_seccomp_sha256(int shared_anon_ok, char ret_hex[65], struct mf_err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* The guest's system calls: which are allowed, which are refused with a word about it, which do not exist.
+/* The base of the guest's filter: which system calls are allowed, which are refused with a word about it, which do not exist.
  *
  * - Allowed: what CPython, numpy, pandas, matplotlib and openpyxl use, with processes and threads (tables below).
  * - Known to be dangerous: SECCOMP_RET_TRAP. The zygote module's SIGSYS handler turns the trap into EPERM and tells the
@@ -11,12 +11,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/sched.h>
 #include <seccomp.h>
-#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/socket.h>
 #include <termios.h>
@@ -25,10 +22,6 @@
 #include "base/fd.h"
 
 #include "base/banned.h"
-
-#ifndef PR_SET_VMA
-#define PR_SET_VMA 0x53564d41
-#endif
 
 static const char *const allowed[] = {
   /* files */
@@ -46,7 +39,7 @@ static const char *const allowed[] = {
   "restart_syscall", "pause", "alarm", "getitimer", "setitimer", "kill", "tgkill", "tkill", "timer_create",
   "timer_settime", "timer_gettime", "timer_getoverrun", "timer_delete", "timerfd_create", "timerfd_settime",
   "timerfd_gettime", "clock_gettime", "clock_getres", "clock_nanosleep", "nanosleep", "gettimeofday", "time", "times",
-  /* processes and threads (clone has its own rules) */
+  /* processes and threads (clone has its own rules, in the last part) */
   "exit", "exit_group", "futex", "futex_waitv", "set_robust_list", "get_robust_list", "set_tid_address", "rseq",
   "arch_prctl", "fork", "vfork", "execve", "wait4", "waitid", "setpgid", "setsid", "getpgrp", "getpgid", "getsid",
   "getpid", "getppid", "gettid", "getuid", "geteuid", "getgid", "getegid", "getresuid", "getresgid", "getgroups",
@@ -63,12 +56,12 @@ static const char *const allowed[] = {
 
 /* Refused with EPERM and a word to the user: calls that no library makes by the way. */
 static const char *const dangerous[] = {
-  "mount", "umount2", "pivot_root", "chroot", "fsopen", "fsconfig", "fsmount", "fspick", "open_tree", "move_mount",
-  "mount_setattr", "unshare", "setns", "ptrace", "process_vm_readv", "process_vm_writev", "kcmp", "pidfd_getfd", "bpf",
+  "pivot_root", "chroot", "fsopen", "fsconfig", "fsmount", "fspick", "open_tree", "move_mount",
+  "mount_setattr", "ptrace", "process_vm_readv", "process_vm_writev", "kcmp", "pidfd_getfd", "bpf",
   "io_uring_setup", "io_uring_enter", "io_uring_register", "keyctl", "add_key", "request_key", "userfaultfd",
   "perf_event_open", "kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "reboot", "swapon",
   "swapoff", "acct", "quotactl", "quotactl_fd", "syslog", "settimeofday", "clock_settime", "sethostname",
-  "setdomainname", "capset", "iopl", "ioperm", "vhangup", "name_to_handle_at", "open_by_handle_at",
+  "setdomainname", "iopl", "ioperm", "vhangup", "name_to_handle_at", "open_by_handle_at",
   "fanotify_init", "fanotify_mark", "shmget", "shmat", "shmctl", "msgget", "msgsnd", "msgrcv", "semget", "semop",
   "semtimedop", "semctl", "mq_open",
 };
@@ -78,7 +71,6 @@ static const char *const refused[] = {
   "chown", "fchown", "lchown", "fchownat", "setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid",
   "setgroups", "setfsuid", "setfsgid", "setpriority", "sched_setscheduler", "sched_setparam", "sched_setattr",
   "ioprio_set", "personality", "clock_adjtime", "adjtimex", "modify_ldt", "lookup_dcookie", "nfsservctl", "execveat",
-  "seccomp", "landlock_create_ruleset", "landlock_restrict_self",
 };
 
 /* Done without the kernel: all that a guest can write lies in memory, and of a file of the image these would make the
@@ -98,21 +90,6 @@ static int add_mmap(scmp_filter_ctx c, bool shared_anon_ok)
     r = seccomp_rule_add(c, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1, SCMP_A3(SCMP_CMP_MASKED_EQ, both, fine[i]));
   if (r == 0)
     r = seccomp_rule_add(c, SCMP_ACT_ERRNO(ENOMEM), SCMP_SYS(mmap), 1, SCMP_A3(SCMP_CMP_MASKED_EQ, both, both));
-  return r;
-}
-
-static int add_clone(scmp_filter_ctx c)
-{
-  /* fork-like: no flag but these and the exit signal */
-  const uint64_t forkish = CLONE_VM | CLONE_VFORK | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | CLONE_PARENT_SETTID | 0x7f;
-  int r = seccomp_rule_add(c, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1, SCMP_A0(SCMP_CMP_MASKED_EQ, ~forkish, 0));
-  /* thread-like: CLONE_THREAD, and none that makes a namespace, hides from a tracer or changes the parent */
-  const uint64_t never = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |
-                         CLONE_NEWNET | CLONE_NEWTIME | CLONE_PARENT | CLONE_PTRACE | CLONE_UNTRACED | CLONE_PIDFD;
-  if (r == 0)
-    r = seccomp_rule_add(c, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
-                         SCMP_A0(SCMP_CMP_MASKED_EQ, (never & ~0xffull) | CLONE_THREAD, CLONE_THREAD));
-  /* clone3's flags are behind a pointer, so it stays ENOSYS and the C library falls back to clone */
   return r;
 }
 
@@ -188,10 +165,6 @@ static int add_conditional(scmp_filter_ctx c)
     r = seccomp_rule_add(c, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(prlimit64), 1, SCMP_A0_32(SCMP_CMP_NE, 0));
   if (r == 0)
     r = seccomp_rule_add(c, SCMP_ACT_ALLOW, SCMP_SYS(setrlimit), 0);
-  static const int prctls[] = { PR_SET_NAME, PR_GET_NAME, PR_SET_VMA, PR_GET_DUMPABLE, PR_CAPBSET_READ,
-                                PR_GET_NO_NEW_PRIVS, PR_GET_SECCOMP, PR_SET_TIMERSLACK };
-  for (size_t i = 0; i < MF_ARRAY_N(prctls) && r == 0; i++)
-    r = seccomp_rule_add(c, SCMP_ACT_ALLOW, SCMP_SYS(prctl), 1, SCMP_A0_32(SCMP_CMP_EQ, (unsigned)prctls[i]));
   static const unsigned long ioctls[] = { TCGETS, TIOCGWINSZ, FIOCLEX, FIONCLEX, FIONREAD, FIONBIO };
   for (size_t i = 0; i < MF_ARRAY_N(ioctls) && r == 0; i++)
     r = seccomp_rule_add(c, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, SCMP_A1_32(SCMP_CMP_EQ, (unsigned)ioctls[i]));
@@ -212,7 +185,20 @@ static int add_all(scmp_filter_ctx c, uint32_t action, const char *const *names,
   return 0;
 }
 
-enum mf_code mf_seccomp_program(bool shared_anon_ok, struct mf_buf *ret, struct mf_err *err)
+/* The rules about these are in the last part. */
+static int add_setup(scmp_filter_ctx c)
+{
+  const struct mf_seccomp_setup *calls;
+  size_t n = mf_seccomp_setup(&calls);
+  int r = seccomp_rule_add(c, SCMP_ACT_ALLOW, SCMP_SYS(clone), 0);
+  if (r == 0)
+    r = seccomp_rule_add(c, SCMP_ACT_ALLOW, SCMP_SYS(prctl), 0);
+  for (size_t i = 0; i < n && r == 0; i++)
+    r = seccomp_rule_add(c, SCMP_ACT_ALLOW, calls[i].nr, 0);
+  return r;
+}
+
+enum mf_code mf_seccomp_base(bool shared_anon_ok, struct mf_buf *ret, struct mf_err *err)
 {
   scmp_filter_ctx c = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
   if (!c)
@@ -236,7 +222,7 @@ enum mf_code mf_seccomp_program(bool shared_anon_ok, struct mf_buf *ret, struct 
   if (r == 0)
     r = add_setsockopt(c, shared_anon_ok);
   if (r == 0)
-    r = add_clone(c);
+    r = add_setup(c);
   if (r == 0)
     r = add_mknod(c);
   if (r == 0)

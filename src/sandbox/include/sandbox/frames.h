@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#define MF_FRAMES_VERSION 1u
+#define MF_FRAMES_VERSION 2u
 #define MF_TEXT_MAX 240u
 #define MF_CHUNK_MAX 65536u
 
@@ -26,8 +26,11 @@ struct mf_zygote_config {
   uint32_t shared_anon_ok; /* 0: mmap(MAP_SHARED|MAP_ANONYMOUS) is denied, since no memory cgroup counts it */
   uint32_t disk_inodes;
   uint64_t disk_bytes;
-  uint32_t bpf_n; /* instructions of the seccomp program, which follows this struct (8 bytes each) */
+  /* Instructions (8 bytes each) of the two parts of the seccomp program, which follow this struct: for the zygote
+   * itself, and for each child. */
+  uint32_t bpf_base_n, bpf_last_n;
   uint32_t files; /* RLIMIT_NOFILE of a guest; lower where the machinery's own limit is low */
+  uint32_t pad;
 };
 
 /* ---- supervisor ↔ zygote ---- */
