@@ -202,14 +202,11 @@ static void on_socket(PyObject *args)
     hint("network is disabled: socket of family %ld", v);
 }
 
-/* Whether execvp would find it. */
-static bool program_exists(const char *name)
+/* Where execvp would look: the path of a program, or of the one of this name in the image. */
+static bool program_path(const char *name, char *ret, size_t n)
 {
-  if (strchr(name, '/'))
-    return access(name, X_OK) == 0;
-  char path[300];
-  int n = snprintf(path, sizeof path, "/opt/python/bin/%s", name);
-  return n > 0 && (size_t)n < sizeof path && access(path, X_OK) == 0;
+  int len = snprintf(ret, n, "%s%s", strchr(name, '/') ? "" : "/opt/python/bin/", name);
+  return len > 0 && (size_t)len < n;
 }
 
 static void tell_program(PyObject *what)
@@ -217,11 +214,12 @@ static void tell_program(PyObject *what)
   Py_ssize_t n = 0;
   const char *name = text_of(what, &n);
   int saved = errno;
-  if (name && strlen(name) == (size_t)n && !program_exists(name)) {
-    if (strchr(name, '/') && access(name, F_OK) == 0)
-      hint("not allowed to execute: %.200s (only what the sandbox brings along can be started)", name);
-    else if (strcmp(name, "/bin/sh") == 0)
+  char path[4096];
+  if (name && strlen(name) == (size_t)n && (!program_path(name, path, sizeof path) || access(path, X_OK) != 0)) {
+    if (strcmp(name, "/bin/sh") == 0)
       hint("program not available: /bin/sh (the sandbox has no shell; sys.executable can be started)");
+    else if (access(path, F_OK) == 0) /* a script or binary of the program's own: no place is writable and executable */
+      hint("program cannot be executed: %.120s (only the image's programs can; run a script with sys.executable)", name);
     else
       hint("program not available: %.200s", name);
   }
