@@ -139,9 +139,9 @@ static void fill_agent(struct mf_service *s)
 /* ---- in the fiber ---- */
 
 /* One program to its end: what answers a probe may still be unable to run Python. */
-static enum mf_code run_one(struct mf_service *s, struct mf_err *err)
+static enum mf_code run_one(struct mf_service *s, enum mf_runtime_hint runtime, struct mf_err *err)
 {
-  struct mf_sandbox_spec spec = { .source = MF_STR("pass\n"), .runtime = MF_RUNTIME_STDLIB };
+  struct mf_sandbox_spec spec = { .source = MF_STR("pass\n"), .runtime = runtime };
   struct mf_sandbox_result *r = NULL;
   mf_interpreter_limits(&s->c->interpreter, &spec.limits);
   enum mf_code code = mf_executor_run(s->executor, s->fiber, &spec, &r, err);
@@ -170,7 +170,10 @@ static enum mf_code start_interpreter(struct mf_service *s, struct mf_err *err)
   }
   enum mf_code code = mf_executor_new(s->loop, s->provider, s->permits, &s->executor, err);
   if (!code)
-    code = run_one(s, err);
+    code = run_one(s, MF_RUNTIME_STDLIB, err);
+  /* Loading pandas takes its time: better before the first client than while it waits. */
+  if (!code && (mf_provider_caps(s->provider) & MF_CAP_PANDAS))
+    code = run_one(s, MF_RUNTIME_DATA, err);
   return code && code != MF_E_CANCELLED ? mf_wrap(err, code, "code interpreter") : code;
 }
 
