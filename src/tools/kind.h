@@ -70,6 +70,9 @@ struct mf_tool_kind {
 extern const struct mf_tool_kind tool_function, tool_custom, tool_namespace, tool_namespace_fn, tool_search, tool_shell,
     tool_code_interpreter;
 
+/* search.c: the search's function as the model sees it now; text: its upstream object. */
+void tool_search_write(const struct mf_toolset *t, struct mf_str text, struct mf_json_writer *w);
+
 /* registry.c */
 const struct mf_tool_kind *tool_kind_find(struct mf_str type); /* NULL: not supported */
 void tool_kind_list(char *ret, size_t n);                      /* "'function', 'custom', …" */

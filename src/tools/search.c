@@ -26,6 +26,55 @@ static bool declare(struct mf_toolset *t, const struct mf_json_val *decl, const 
   return toolset_add(t, &tool_search, &spec, e);
 }
 
+enum { CATALOGUE_BYTES = 4096 };
+
+/* "find\nCan be found: f, g.": the model cannot look for what it has never heard of. */
+static enum mf_code write_description(const struct mf_toolset *t, const struct mf_json_val *said, struct mf_buf *out)
+{
+  enum mf_code code = mf_json_type_of(said) == MF_JSON_STR ? mf_buf_append_str(out, mf_json_str(said)) : MF_OK;
+  size_t before = out->len;
+  unsigned left = 0;
+  for (unsigned i = 0; i < t->fn_n && !code; i++) {
+    const struct tool_fn *fn = &t->fns[i];
+    if (!fn->is_deferred || fn->is_loaded)
+      continue;
+    if (out->len - before > CATALOGUE_BYTES)
+      left++;
+    else
+      code = mf_buf_printf(out, "%s%s", out->len == before ? (before ? "\nCan be found: " : "Can be found: ") : ", ",
+                           fn->name);
+  }
+  if (!code && left)
+    code = mf_buf_printf(out, " and %u more", left);
+  return code || out->len == before ? code : mf_buf_append_str(out, MF_STR("."));
+}
+
+void tool_search_write(const struct mf_toolset *t, struct mf_str text, struct mf_json_writer *w)
+{
+  static const struct mf_json_limits limits = { .bytes_max = SIZE_MAX, .depth_max = 1024 };
+  mf_auto_json struct mf_json *doc = NULL;
+  mf_auto_buf struct mf_buf description;
+  mf_buf_init(&description, text.len + 2 * CATALOGUE_BYTES);
+  enum mf_code code = mf_json_parse(text, &limits, &doc, NULL);
+  const struct mf_json_val *root = code ? NULL : mf_json_root(doc);
+  if (!code)
+    code = write_description(t, mf_json_get(root, "description"), &description);
+  if (code) {
+    w->code = w->code ? w->code : code;
+    return;
+  }
+  mf_jw_obj(w);
+  struct mf_json_iter it = mf_json_iter(root);
+  while (mf_json_next(&it)) {
+    mf_jw_key_str(w, it.key);
+    if (mf_str_is(it.key, "description"))
+      mf_jw_str(w, mf_buf_str(&description));
+    else
+      mf_jw_val(w, it.val);
+  }
+  mf_jw_obj_end(w);
+}
+
 static void write_item(const struct tool_fn *fn, const struct mf_tool_call *call, const char *status, bool is_open,
                        struct mf_json_writer *w)
 {

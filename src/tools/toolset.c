@@ -283,7 +283,11 @@ bool mf_toolset_write_upstream(const struct mf_toolset *t, bool without_gateway,
     if (!is_open)
       mf_jw_arr(w);
     is_open = true;
-    mf_jw_raw(w, (struct mf_str){ t->text.ptr + fn->from, fn->len });
+    struct mf_str text = { t->text.ptr + fn->from, fn->len };
+    if (fn->kind == &tool_search)
+      tool_search_write(t, text, w);
+    else
+      mf_jw_raw(w, text);
   }
   if (is_open)
     mf_jw_arr_end(w);

@@ -188,7 +188,8 @@ static void what_the_model_sees(void **state)
         "[{'type':'function','name':'agentic_ns__n__f','description':null,'parameters':{},'strict':null}]");
   shows("[{'type':'tool_search','execution':'client','description':'s','parameters':{'type':'object'}},"
         "{'type':'function','name':'f','defer_loading':true}]",
-        "[{'type':'function','name':'tool_search','description':'s','parameters':{'type':'object'},'strict':null}]");
+        "[{'type':'function','name':'tool_search','description':'s\\nCan be found: "
+        "f.','parameters':{'type':'object'},'strict':null}]");
 }
 
 /* Everything that a model needs to use it, and nothing of how it is declared. */
@@ -341,6 +342,32 @@ static void searched_tools_become_callable(void **state)
   set_done(&s);
 }
 
+/* What can be found is told by name, and not without end. */
+static void a_search_names_what_it_finds(void **state)
+{
+  mf_auto_buf struct mf_buf tools;
+  mf_buf_init(&tools, 1u << 20);
+  assert_int_equal(mf_buf_append_str(&tools, MF_STR("[{'type':'tool_search','execution':'client'}")), MF_OK);
+  for (unsigned i = 0; i < 900; i++)
+    assert_int_equal(mf_buf_printf(&tools, ",{'type':'function','name':'function_%04u','defer_loading':true}", i),
+                     MF_OK);
+  assert_int_equal(mf_buf_append_str(&tools, MF_STR("]")), MF_OK);
+  struct set s;
+  set_env(&s);
+  set_declare(&s, tools.ptr);
+  assert_true(load(&s, "[{'type':'function','name':'function_0001','defer_loading':true}]"));
+  mf_auto_buf struct mf_buf text;
+  mf_buf_init(&text, 1u << 20);
+  struct mf_json_writer w;
+  mf_jw_init(&w, &text, false);
+  assert_true(mf_toolset_write_upstream(s.tools, false, &w));
+  assert_int_equal(w.code, MF_OK);
+  assert_non_null(strstr(text.ptr, "\\nCan be found: function_0000, function_0002, "));
+  assert_non_null(strstr(text.ptr, " more.\","));
+  assert_true(text.len < 8192);
+  set_done(&s);
+}
+
 static void a_search_must_not_change_a_tool(void **state)
 {
   struct set s;
@@ -404,6 +431,7 @@ int main(void)
     cmocka_unit_test(long_names_are_hashed),
     cmocka_unit_test(too_many),
     cmocka_unit_test(searched_tools_become_callable),
+    cmocka_unit_test(a_search_names_what_it_finds),
     cmocka_unit_test(a_search_must_not_change_a_tool),
     cmocka_unit_test(errors_as_json),
     cmocka_unit_test(long_messages_end_on_a_character),
