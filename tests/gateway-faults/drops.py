@@ -193,6 +193,7 @@ def main():
     with upstream.Upstream(behaviours) as up, gateway.Gateway(up, settings={"execution_wall_time_seconds": 50}) as g:
         drops = Drops(g, up, random.Random(args.seed))
         warm = max(len(drops.kinds), args.count // 5)
+        g.run_code("import pandas\nprint(1)", store=False)  # the pool of those with pandas is filled from now on
         for i in range(warm):
             problems += drops.drop(i)
         early = settled(g)

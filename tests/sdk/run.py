@@ -10,7 +10,8 @@ import os
 import subprocess
 import sys
 
-sys.dont_write_bytecode = True
+IN_SDK = "MF_IN_SDK_PYTHON" in os.environ
+sys.dont_write_bytecode = not IN_SDK  # there it goes into the clients' folder, see below
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 
 import places  # noqa: E402
@@ -24,8 +25,9 @@ def enter_python():
     python = os.path.join(places.sdk() or "", "python", "bin", "python")
     if not os.path.exists(python):
         tap.skip_all("the clients are not set up (scripts/setup-sdk)")
-    if os.environ.get("MF_IN_SDK_PYTHON") != python:
-        os.execve(python, [python, *sys.argv], dict(os.environ, MF_IN_SDK_PYTHON=python))
+    if not IN_SDK:
+        cache = os.path.join(places.sdk(), "pycache")
+        os.execve(python, [python, *sys.argv], dict(os.environ, MF_IN_SDK_PYTHON=python, PYTHONPYCACHEPREFIX=cache))
 
 
 def run_node(t, program, url):
