@@ -140,10 +140,9 @@ def streams(g, up, n):
     for i, (s, pieces) in data.items():
         raw = gateway.RawStream.__new__(gateway.RawStream)
         raw.data = b"".join(pieces)
-        events, done = gateway.events_of(raw.body())
-        faults = gateway.broken(events, done)
+        faults = gateway.broken(*gateway.events_of(raw.body()))
         if not faults:
-            final = events[-1]["response"]
+            final = gateway.events_of(raw.body())[0][-1]["response"]
             ids.add(final["id"])
             if not final["output"][0]["content"][0]["text"].startswith("number %d y" % i):
                 faults.append("another's text")

@@ -7,9 +7,9 @@ import signal
 import socket
 import subprocess
 import tempfile
-import threading
 import time
 
+import invariants
 import leaks
 import places
 
@@ -166,7 +166,9 @@ class Gateway(Server):
         """POST /v1/responses: status and JSON, or events."""
         status, headers, data = self.call("POST", "/v1/responses", body)
         if "event-stream" in headers.get("content-type", ""):
-            return status, events_of(data)[0]
+            events, problems = events_of(data)
+            assert not problems, problems
+            return status, events
         return status, json.loads(data)
 
     def run_code(self, code, **more):
@@ -204,15 +206,9 @@ class Gateway(Server):
 
 
 def events_of(data):
-    """The events of a stream, and whether [DONE] ended it."""
-    done, events = False, []
-    for frame in data.decode().replace("\r\n", "\n").split("\n\n"):
-        for line in frame.split("\n"):
-            if line == "data: [DONE]":
-                done = True
-            elif line.startswith("data: "):
-                events.append(json.loads(line[6:]))
-    return events, done
+    """The events of a stream, and what is wrong with its form."""
+    parsed = invariants.Stream(data.decode())
+    return parsed.events, parsed.problems
 
 
 def post(body, path="/v1/responses", headers=""):
@@ -271,88 +267,13 @@ class RawStream:
         self.s.close()
 
 
-LIFECYCLE = ["response.output_item.added", "response.code_interpreter_call.in_progress",
-             "response.code_interpreter_call_code.delta", "response.code_interpreter_call_code.done",
-             "response.code_interpreter_call.interpreting", "response.code_interpreter_call.completed",
-             "response.output_item.done"]
-TERMINAL = ("response.completed", "response.incomplete", "response.failed")
+TERMINAL = tuple(invariants.TERMINAL)
 
 
-def broken(events, done=True):
-    """What is wrong with a whole stream of the gateway: the invariants that hold of each one."""
-    problems = []
-    types = [e.get("type") for e in events]
-    if [e.get("sequence_number") for e in events] != list(range(len(events))):
-        problems.append("sequence numbers: %s" % [e.get("sequence_number") for e in events])
-    if types[:2] != ["response.created", "response.in_progress"]:
-        problems.append("it begins with %s" % types[:2])
-    if not types or types[-1] not in TERMINAL or sum(x in TERMINAL for x in types) != 1:
-        problems.append("it ends with %s" % types[-3:])
-        return problems
-    if not done:
-        problems.append("no [DONE]")
-    opened, ended = {}, {}
-    for e in events:
-        i = e.get("output_index")
-        if e["type"] == "response.output_item.added":
-            if i != len(opened):
-                problems.append("item opened at %s, not %d" % (i, len(opened)))
-            opened[i] = e["item"]
-        elif e["type"] == "response.output_item.done":
-            if i in ended or i not in opened or opened[i]["id"] != e["item"]["id"] or opened[i]["type"] != e["item"]["type"]:
-                problems.append("item done at %s does not fit its opening" % i)
-            ended[i] = e["item"]
-        elif i is not None and (i not in opened or i in ended or e.get("item_id", opened[i]["id"]) != opened[i]["id"]):
-            problems.append("%s at %s is outside its item" % (e["type"], i))
-    final = events[-1]["response"]
-    if types[-1] == "response.completed" and [ended.get(i) for i in range(len(opened))] != final["output"]:
-        problems.append("the items that were done are not the output of the terminal event")
-    ids = {e["response"]["id"] for e in events if "response" in e}
-    if len(ids) != 1:
-        problems.append("response ids %s" % ids)
-    for i, item in opened.items():
-        own = [e for e in events if e.get("output_index") == i]
-        for kind, field in (("output_text", "text"), ("code_interpreter_call_code", "code"), ("function_call_arguments", "arguments"),
-                            ("reasoning_text", "text")):
-            whole = [e[field] for e in own if e["type"] == "response.%s.done" % kind]
-            deltas = "".join(e["delta"] for e in own if e["type"] == "response.%s.delta" % kind)
-            if whole and "".join(whole) != deltas:
-                problems.append("deltas of %s are not its text" % kind)
-        if item["type"] == "code_interpreter_call":
-            problems += broken_call(own)
-    return problems
-
-
-def broken_call(own):
-    """The seven events of one gateway call."""
-    if [e["type"] for e in own] != LIFECYCLE:
-        return ["the events of a call: %s" % [e["type"] for e in own]]
-    first, last, problems = own[0]["item"], own[-1]["item"], []
-    if (first["code"], first["status"], first["outputs"]) != ("", "in_progress", None):
-        problems.append("the call's opening: %s" % first)
-    if last["code"] != own[3]["code"] or not isinstance(last["outputs"], list) or last["status"] == "in_progress":
-        problems.append("the call's end: %s" % last)
-    if not last["id"].startswith("ci_") or last["container_id"] != "cntr_" + last["id"][3:]:
-        problems.append("the call's ids: %s" % last)
-    return problems
-
-
-def crowd(n, work):
-    """work(i) in n threads; the list of what they returned, exceptions among it."""
-    results = [None] * n
-
-    def one(i):
-        try:
-            results[i] = work(i)
-        except Exception as e:  # a test's own failure is a result too
-            results[i] = e
-
-    threads = [threading.Thread(target=one, args=(i,), daemon=True) for i in range(n)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join(PATIENCE * 4)
-    return results
+def broken(events, problems=()):
+    """What is wrong with a whole stream of the gateway: its form, and what holds of each one."""
+    text = "".join("event: %s\ndata: %s\n\n" % (e.get("type"), json.dumps(e)) for e in events)
+    return [*problems, *invariants.stream(text + "data: [DONE]\n\n", ["code_interpreter"])]
 
 
 def need():
