@@ -14,7 +14,8 @@ bool mf_settings_take(struct mf_config_input *in, const struct mf_opt *o, const 
 {
   if (o->id < MF_SETTINGS_ID)
     return false;
-  in->flags[o->id - MF_SETTINGS_ID] = value ? value : "true";
+  int id = o->id == MF_SETTINGS_OTHER_DB ? MF_CONFIG_DATABASE_URL : o->id - MF_SETTINGS_ID;
+  in->flags[id] = value ? value : "true";
   return true;
 }
 

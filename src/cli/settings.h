@@ -5,7 +5,8 @@
 #include "config/config.h"
 #include "opt.h"
 
-enum { MF_SETTINGS_ID = 1000 }; /* ids of these options begin here */
+/* Ids of these options begin here; one option has two names. */
+enum { MF_SETTINGS_ID = 1000, MF_SETTINGS_OTHER_DB = MF_SETTINGS_ID + MF_CONFIG_N };
 
 /* Rows for a table of options: static const struct mf_opt opts[] = { MF_SETTINGS_ROWS … MF_OPT_HELP_ROW, MF_OPT_END };
  * keys.h has defaults in its rows: here they become words of the help. */
@@ -18,7 +19,7 @@ enum { MF_SETTINGS_ID = 1000 }; /* ids of these options begin here */
 #define MF_SETTINGS_NO_ROW(...)
 #define MF_SETTINGS_ROWS                                                                                               \
   MF_CONFIG_KEYS(MF_SETTINGS_ROW, MF_SETTINGS_NO_ROW)                                                                  \
-  { MF_SETTINGS_ID + MF_CONFIG_DATABASE_URL, 0, "database-url", "URL", NULL, NULL }, /* its other name */
+  { MF_SETTINGS_OTHER_DB, 0, "database-url", "URL", "the other name of --db-url", NULL },
 /* clang-format on */
 
 /* With this program's environment. */

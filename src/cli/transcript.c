@@ -12,12 +12,19 @@ void mf_transcript_init(struct mf_transcript *t)
 
 static struct mf_str text_of(const struct mf_json_val *v)
 {
-  return mf_json_type_of(v) == MF_JSON_STR ? mf_json_str(v) : (struct mf_str){ NULL, 0 };
+  return mf_json_type_of(v) == MF_JSON_STR ? mf_json_str(v) : MF_STR("");
 }
 
 static bool is(const struct mf_json_val *v, const char *text)
 {
   return mf_str_is(text_of(v), text);
+}
+
+/* What an error says, as much of it as has room. */
+static struct mf_str message_of(const struct mf_json_val *error)
+{
+  struct mf_str text = text_of(mf_json_get(error, "message"));
+  return (struct mf_str){ text.ptr, MF_MIN(text.len, 300u) };
 }
 
 /* Indented below a heading, which is written when it changes. */
@@ -58,9 +65,8 @@ static enum mf_code put_end(struct mf_transcript *t, const struct mf_json_val *e
   (void)mf_json_u64(mf_json_get(usage, "output_tokens"), &made);
   t->has_completed = mf_str_is(status, "completed");
   if (!t->has_completed) {
-    struct mf_str why = text_of(mf_json_get(mf_json_get(r, "error"), "message"));
-    snprintf(t->words, sizeof(t->words), "the response is %.*s: %.*s", MF_STR_ARG(status), (int)MF_MIN(why.len, 300u),
-             why.len ? why.ptr : "");
+    struct mf_str why = message_of(mf_json_get(r, "error"));
+    snprintf(t->words, sizeof(t->words), "the response is %.*s: %.*s", MF_STR_ARG(status), MF_STR_ARG(why));
   }
   return mf_buf_printf(out, "%s\n%.*s: %zu items, %llu tokens in, %llu out (the scripted model's own count)\n",
                        t->is_new_line ? "" : "\n", MF_STR_ARG(status), mf_json_len(mf_json_get(r, "output")),
@@ -86,7 +92,6 @@ enum mf_code mf_transcript_event(struct mf_transcript *t, const struct mf_json_v
     code = put_end(t, event, out);
   else if (is(type, "error"))
     snprintf(t->words, sizeof(t->words), "the stream ended with an error: %.*s",
-             (int)MF_MIN(text_of(mf_json_get(mf_json_get(event, "error"), "message")).len, 300u),
-             text_of(mf_json_get(mf_json_get(event, "error"), "message")).ptr);
+             MF_STR_ARG(message_of(mf_json_get(event, "error"))));
   return code ? mf_fail(err, code, 0, "an event is too large to show") : MF_OK;
 }
