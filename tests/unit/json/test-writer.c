@@ -83,7 +83,9 @@ static void strings(void **state)
     { MF_STR("plain /☕𝄞"), "\"plain /☕𝄞\"" },
     { MF_STR("\b\t\n\f\r\"\\"), "\"\\b\\t\\n\\f\\r\\\"\\\\\"" },
     { MF_STR("\0\x01\x0b\x1f\x7f"), "\"\\u0000\\u0001\\u000b\\u001f\\u007f\"" },
-    { MF_STR("\xc2\x80 \xc2\x9b31m\xc2\x9f\xc2\xa0\xc3\x9b"), "\"\\u0080 \\u009b31m\\u009f\xc2\xa0\xc3\x9b\"" },
+    { MF_STR("\xc2\x80 \xc2\x9b"
+             "31m\xc2\x9f\xc2\xa0\xc3\x9b"),
+      "\"\\u0080 \\u009b31m\\u009f\xc2\xa0\xc3\x9b\"" },
     { MF_STR("a\nb"), "\"a\\nb\"" },
     { MF_STR("a\xff\nb\xe2\x98"), "\"a\xef\xbf\xbd\\nb\xef\xbf\xbd\"" },
     { MF_STR("\xed\xa0\x80"), "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"" },
