@@ -1,8 +1,7 @@
-/* A guest's own sandbox. Runs in the forked child, before any code of the user's: each step either holds or ends the child
- * with the step's name. The order matters:
- *   cgroup first (everything after is counted), mounts before the user namespace (mounts belong to the outer one, so the
- *   guest can never undo them), id maps through the host's /proc, then capabilities, Landlock, seccomp: each takes away
- *   what the one before still needed. */
+/* A guest's own sandbox. Runs in the forked child, before any code of the user's: each step either holds or ends the
+ * child with the step's name. The order matters: cgroup first (everything after is counted), mounts before the user
+ * namespace (mounts belong to the outer one, so the guest can never undo them), id maps through the host's /proc, then
+ * capabilities, Landlock, seccomp: each takes away what the one before still needed. */
 #include "zygote-internal.h"
 
 #include <errno.h>
@@ -37,7 +36,7 @@ struct ll_ruleset {
 
 struct setup {
   const struct zygote *z;
-  int proc;    /* the host's /proc */
+  int proc;      /* the host's /proc */
   uint32_t done; /* layers that hold */
 };
 
@@ -55,7 +54,7 @@ static bool wants(const struct setup *s, uint32_t layer, const char *step)
   return (s->z->config.layers & layer) != 0;
 }
 
-/* The inherited descriptors down to what a guest has: 0, 1, 2, its control socket, and for a moment the host's /proc. */
+/* The inherited descriptors down to what a guest has: 0, 1, 2, its control socket, for a moment the host's /proc. */
 static void set_up_fds(struct setup *s, const struct zyg_child_fds *fds)
 {
   int control = fcntl(fds->control, F_DUPFD_CLOEXEC, ZYG_CONTROL_FD);
@@ -109,8 +108,7 @@ static void unshare_namespaces(struct setup *s)
   /* /proc/self/cgroup shall not name the host's groups; not a wall, so it may be missing */
   if (flags)
     (void)unshare(CLONE_NEWCGROUP);
-  s->done |= s->z->config.layers &
-             (MF_LAYER_MOUNT | MF_LAYER_IPC | MF_LAYER_UTS | MF_LAYER_NET | MF_LAYER_PID);
+  s->done |= s->z->config.layers & (MF_LAYER_MOUNT | MF_LAYER_IPC | MF_LAYER_UTS | MF_LAYER_NET | MF_LAYER_PID);
 }
 
 /* One tmpfs holds all that a guest can write; /tmp and /dev/shm are links into it. */
@@ -143,7 +141,8 @@ static void mount_proc(struct setup *s)
   if (!(s->z->config.layers & MF_LAYER_PROC))
     return;
   bool forbidden = (s->z->config.fail_layers & MF_LAYER_PROC) != 0; /* as a test has it */
-  if (!forbidden && mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, "subset=pid,hidepid=invisible") == 0)
+  if (!forbidden &&
+      mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, "subset=pid,hidepid=invisible") == 0)
     s->done |= MF_LAYER_PROC;
   else if (umount2("/proc", MNT_DETACH) != 0 && errno != EINVAL)
     fail("mount proc");
@@ -170,6 +169,7 @@ static void set_rlimits(struct setup *s)
     int what;
     rlim_t value;
   } rows[] = {
+    /* clang-format off */
     { RLIMIT_CORE, 0 },
     { RLIMIT_FSIZE, s->z->config.disk_bytes },
     { RLIMIT_MEMLOCK, 65536 },
@@ -177,6 +177,7 @@ static void set_rlimits(struct setup *s)
     { RLIMIT_SIGPENDING, 1024 }, /* timers too; also counted for the user outside, whom all guests share */
     { RLIMIT_NICE, 0 },
     { RLIMIT_RTPRIO, 0 },
+    /* clang-format on */
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     struct rlimit r = { rows[i].value, rows[i].value }, old;
@@ -189,8 +190,8 @@ static void set_rlimits(struct setup *s)
   s->done |= MF_LAYER_RLIMIT;
 }
 
-/* After READY, which sends a descriptor: a user's descriptors in flight are counted together, and held against the limit
- * of whoever sends the next. What guests may hold must stay below what the machinery may. */
+/* After READY, which sends a descriptor: a user's descriptors in flight are counted together, and held against the
+ * limit of whoever sends the next. What guests may hold must stay below what the machinery may. */
 static void limit_files(const struct setup *s)
 {
   struct rlimit r;

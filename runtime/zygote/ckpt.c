@@ -1,12 +1,13 @@
-/* The checkpoint: every private mapping of this quiet, single-threaded process is copied into a file on a private tmpfs and
- * mapped back from it, MAP_PRIVATE, at the same address. fork(2) copies no page tables for such memory: it is refilled from
- * the file when touched. With huge pages behind the file those faults are few.
+/* The checkpoint: every private mapping of this quiet, single-threaded process is copied into a file on a private tmpfs
+ * and mapped back from it, MAP_PRIVATE, at the same address. fork(2) copies no page tables for such memory: it is
+ * refilled from the file when touched. With huge pages behind the file those faults are few.
  *
  * Rules: one thread, all signals blocked. From the snapshot on nothing may write private memory but this stack and the
- * thread pointer's page, both of which are left out; hence raw system calls, and scratch space in a shared mapping, which the
- * scan skips. Before the swap loop a failure leaves the process as it was; inside it, old and new mappings are mixed but
- * hold the same bytes. Known traps: MADV_DONTNEED on such memory shows the checkpoint's bytes, not zeros (glibc never
- * relies on that here), and a growing mremap would show the neighbour's (malloc's mmap is off while warming up). */
+ * thread pointer's page, both of which are left out; hence raw system calls, and scratch space in a shared mapping,
+ * which the scan skips. Before the swap loop a failure leaves the process as it was; inside it, old and new mappings
+ * are mixed but hold the same bytes. Known traps: MADV_DONTNEED on such memory shows the checkpoint's bytes, not zeros
+ * (glibc never relies on that here), and a growing mremap would show the neighbour's (malloc's mmap is off while
+ * warming up). */
 #include "zygote-internal.h"
 
 #include <errno.h>
@@ -130,8 +131,8 @@ static int scan_anonymous(struct work *w, uint64_t start, uint64_t end, int prot
   return add_seg(w, run, end, prot, 0) ? 0 : -E2BIG;
 }
 
-/* Decides for each mapping whether it is taken. r-- file mappings become r-x, so that a library is two mappings, not five:
- * fewer to copy at each fork. */
+/* Decides for each mapping whether it is taken. r-- file mappings become r-x, so that a library is two mappings, not
+ * five: fewer to copy at each fork. */
 static int scan_maps(struct work *w, uint64_t thread_pointer)
 {
   for (const char *p = w->maps, *nl; *p; p = nl + 1) {
@@ -192,8 +193,8 @@ static int read_maps(struct work *w)
   return 0;
 }
 
-/* Neighbours in memory are neighbours in the file, so equal mappings merge; address and offset agree modulo 2 MB, so that
- * huge pages fit. Returns the file's size. */
+/* Neighbours in memory are neighbours in the file, so equal mappings merge; address and offset agree modulo 2 MB, so
+ * that huge pages fit. Returns the file's size. */
 static uint64_t lay_out(struct work *w)
 {
   uint64_t top = 0, prev = 0;
@@ -261,7 +262,8 @@ static int swap_in(const struct work *w, int fd)
   return 0;
 }
 
-/* The file again, for reading only: a private mapping needs no more, and a shared writable one can then be made by nobody. */
+/* The file again, for reading only: a private mapping needs no more, and a shared writable one can then be made by
+ * nobody. */
 static long reopen_read_only(int proc, int fd)
 {
   char path[32] = "self/fd/";

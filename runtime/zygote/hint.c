@@ -56,6 +56,7 @@ struct call_word {
   int nr;
   const char *text;
 };
+/* clang-format off */
 #define CALL(name) { SYS_##name, #name }
 static const struct call_word call_words[] = { /* the calls that src/providers/local/syscalls.c traps */
   CALL(mount), CALL(umount2), CALL(pivot_root), CALL(chroot), CALL(fsopen), CALL(fsconfig), CALL(fsmount),
@@ -72,6 +73,7 @@ static const struct call_word call_words[] = { /* the calls that src/providers/l
   CALL(mknod), CALL(iopl), CALL(ioperm),
 #endif
 };
+/* clang-format on */
 
 /* Async-signal-safe: no stdio. The trapped call returns -EPERM, as if the filter had said so. */
 static void on_sigsys(int sig, siginfo_t *info, void *context)
@@ -219,7 +221,8 @@ static void tell_program(PyObject *what)
     if (strcmp(name, "/bin/sh") == 0)
       hint("program not available: /bin/sh (the sandbox has no shell; sys.executable can be started)");
     else if (access(path, F_OK) == 0) /* a script or binary of the program's own: no place is writable and executable */
-      hint("program cannot be executed: %.120s (only the image's programs can; run a script with sys.executable)", name);
+      hint("program cannot be executed: %.120s (only the image's programs can; run a script with sys.executable)",
+           name);
     else
       hint("program not available: %.200s", name);
   }
@@ -240,8 +243,9 @@ static void on_system(PyObject *args)
 
 static bool is_writable_place(const char *path)
 {
-  static const char *const places[] = { "/mnt/data", "/mnt/tmp", "/mnt/shm", "/mnt/task", "/mnt/mpl", "/tmp", "/dev/shm",
-                                        "/dev/null", "/dev/fd", "/dev/stdout", "/dev/stderr", "/proc/self/fd" };
+  static const char *const places[] = { "/mnt/data", "/mnt/tmp",    "/mnt/shm",    "/mnt/task",
+                                        "/mnt/mpl",  "/tmp",        "/dev/shm",    "/dev/null",
+                                        "/dev/fd",   "/dev/stdout", "/dev/stderr", "/proc/self/fd" };
   for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
     size_t n = strlen(places[i]);
     if (strncmp(path, places[i], n) == 0 && (path[n] == 0 || path[n] == '/'))

@@ -1,7 +1,7 @@
-/* Hot pages: which pages of the zygote a small program reads and copies, learnt once by running one in a throwaway child. A
- * child that waits in the pool maps and copies them before its job comes, so that these faults leave the latency path; the
- * job still starts from exactly the zygote's state (rehearsing in the child itself would not). It costs up to a millisecond
- * and about a megabyte, so it is never done by a child that is waited for. */
+/* Hot pages: which pages of the zygote a small program reads and copies, learnt once by running one in a throwaway
+ * child. A child that waits in the pool maps and copies them before its job comes, so that these faults leave the
+ * latency path; the job still starts from exactly the zygote's state (rehearsing in the child itself would not). It
+ * costs up to a millisecond and about a megabyte, so it is never done by a child that is waited for. */
 #include "zygote-internal.h"
 
 #include <errno.h>
@@ -41,7 +41,8 @@ static void emit(struct emitter *e, uint64_t at, uint64_t end, int advice)
   *c = (struct zyg_hot_range){ at, end - at, advice, 0 };
 }
 
-/* Runs of one mapping: pages that this process has alone are those it has copied (pagemap bit 56, "exclusively mapped"). */
+/* Runs of one mapping: pages that this process has alone are those it has copied (pagemap bit 56, "exclusively
+ * mapped"). */
 static void scan_mapping(struct emitter *e, int pagemap, uint64_t start, uint64_t end, bool writable)
 {
   static uint64_t entries[4096];

@@ -1,5 +1,5 @@
-/* The job as it reaches a guest: limits in the frame, everything else in a memfd that the provider wrote (frames.h). The
- * guest writes its own files, as itself and within its own limits. */
+/* The job as it reaches a guest: limits in the frame, everything else in a memfd that the provider wrote (frames.h).
+ * The guest writes its own files, as itself and within its own limits. */
 #include "zygote-internal.h"
 
 #include <errno.h>

@@ -2,9 +2,10 @@
  * when it is killed from outside.
  *
  * It is not a copy of the zygote but shares its memory (CLONE_VM): nothing is copied, so it costs tens of microseconds.
- * The price is a rule: it may touch only its own stack and raw system calls, never errno, the heap or a lock. Guests cannot
- * reach it: they live in a user namespace below its own (ptrace(2), "Ptrace access mode checking"). With the guest as
- * PID 2, default signal actions work as in any program: the kernel shields only PID 1 from them (pid_namespaces(7)). */
+ * The price is a rule: it may touch only its own stack and raw system calls, never errno, the heap or a lock. Guests
+ * cannot reach it: they live in a user namespace below its own (ptrace(2), "Ptrace access mode checking"). With the
+ * guest as PID 2, default signal actions work as in any program: the kernel shields only PID 1 from them
+ * (pid_namespaces(7)). */
 #include "zygote-internal.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
-/* The user's program, as `python main.py` would run it: a fresh __main__, sys.argv, tracebacks that show the user's frames
- * only, SystemExit in all its forms, non-daemon threads joined, atexit run, open files flushed by clearing __main__. */
+/* The user's program, as `python main.py` would run it: a fresh __main__, sys.argv, tracebacks that show the user's
+ * frames only, SystemExit in all its forms, non-daemon threads joined, atexit run, open files flushed by clearing
+ * __main__. */
 #include "zygote-internal.h"
 
 #include <errno.h>
@@ -20,8 +21,8 @@ static void new_thread_state(void)
     return;
   }
   /* The old state would still show in sys._current_frames(), with the zygote's globals. And up to 3.11
-   * PyGILState_Ensure goes by the first thread state of a thread, and a swap does not change that: a C callback would wait
-   * for ever. So the old one has to go before the new one is made. A third keeps the interpreter's list filled
+   * PyGILState_Ensure goes by the first thread state of a thread, and a swap does not change that: a C callback would
+   * wait for ever. So the old one has to go before the new one is made. A third keeps the interpreter's list filled
    * meanwhile: a new first one would be built in the place of the very first, which 3.11 refuses to use twice. */
   PyThreadState *old = PyThreadState_Get(), *keeper = PyThreadState_New(interp);
   PyThreadState_Clear(old);
@@ -189,8 +190,8 @@ static void call_quietly(PyObject *fn)
   Py_XDECREF(r);
 }
 
-/* With names that were made before the fork: a new string is unknown to the interpreter's cache of attributes, which then
- * is written to. */
+/* With names that were made before the fork: a new string is unknown to the interpreter's cache of attributes, which
+ * then is written to. */
 static bool flush_one(const struct zygote *z, const char *name)
 {
   PyObject *file = PySys_GetObject(name); /* borrowed */
@@ -211,8 +212,8 @@ static bool flush_one(const struct zygote *z, const char *name)
   return ok;
 }
 
-/* As the interpreter does at its end: names that begin with one underscore first, then the rest, in order; whatever they
- * held last is finalised, and an open file flushes itself. */
+/* As the interpreter does at its end: names that begin with one underscore first, then the rest, in order; whatever
+ * they held last is finalised, and an open file flushes itself. */
 static void clear_main(PyObject *main)
 {
   PyObject *d = PyModule_GetDict(main);
@@ -275,8 +276,8 @@ void zyg_script_run(struct zygote *z, const struct zyg_job *job, struct mf_child
     word->exit_code = FLUSH_FAILED_CODE;
 }
 
-/* As a guest will do it, so that what all this writes but once (caches of the interpreter, specialised code, symbols bound
- * lazily) is written before the fork. Its output goes where the zygote's goes: nowhere. */
+/* As a guest will do it, so that what all this writes but once (caches of the interpreter, specialised code, symbols
+ * bound lazily) is written before the fork. Its output goes where the zygote's goes: nowhere. */
 PyObject *zyg_script_rehearse(struct zygote *z, const char *source, int rounds)
 {
   PyObject *path = PySys_GetObject("path"), *argv = PySys_GetObject("argv"); /* borrowed */

@@ -1,6 +1,6 @@
-/* W, the warm-up: what makes a fork of this process cheap. Copying a page costs some two microseconds, and nearly all that a
- * child copies is allocator bookkeeping and reference counts:
- * - malloc is tidied, so that a child's first allocations come from fresh memory and not from old chunks on shared pages;
+/* W, the warm-up: what makes a fork of this process cheap. Copying a page costs some two microseconds, and nearly all
+ * that a child copies is allocator bookkeeping and reference counts:
+ * - malloc is tidied, so that a child's first allocations come from fresh memory, not from old chunks on shared pages;
  * - the same for Python's own small blocks, of which there are a pool for each size;
  * - the fork hooks are run once without forking, so that what they write lazily is written;
  * - reference counts of all reachable objects are made immortal (PEP 683), so that using an object writes nothing. */
@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* While the zygote warms up, large blocks must come from the heap too: a later mremap of a checkpointed mapping would show
- * its neighbours' bytes. */
+/* While the zygote warms up, large blocks must come from the heap too: a later mremap of a checkpointed mapping would
+ * show its neighbours' bytes. */
 void zyg_warm_malloc_begin(void)
 {
   mallopt(M_MMAP_MAX, 0);
@@ -42,8 +42,8 @@ void zyg_warm_malloc_tidy(void)
   }
 }
 
-/* Each size of Python's small blocks has its own list of half-used pools, all over memory. They are used up, for good, until
- * blocks come one after the other: from a new pool, which lies beside the new pools of the other sizes. */
+/* Each size of Python's small blocks has its own list of half-used pools, all over memory. They are used up, for good,
+ * until blocks come one after the other: from a new pool, which lies beside the new pools of the other sizes. */
 void zyg_warm_pools_tidy(void)
 {
   enum { STEP = 16, LARGEST = 512, IN_A_ROW = 8, TRIES = 20000 };
@@ -121,8 +121,8 @@ static void visit(struct walk *w, PyObject *o)
     return;
   }
   if ((PyObject *)type == w->code_type) {
-    static const char *const parts[] = { "co_consts", "co_names", "co_linetable", "co_exceptiontable", "co_filename",
-                                         "co_name", "co_qualname" };
+    static const char *const parts[] = { "co_consts",   "co_names", "co_linetable", "co_exceptiontable",
+                                         "co_filename", "co_name",  "co_qualname" };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
       push_attr(w, o, parts[i]);
     PyObject *names = PyObject_GetAttrString(o, "co_varnames");

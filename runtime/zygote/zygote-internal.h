@@ -18,8 +18,8 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-/* Always the functions: the inline forms in the headers of an older Python know nothing of immortal objects, and would make
- * them mortal again, each at the price of a copied page in every guest. */
+/* Always the functions: the inline forms in the headers of an older Python know nothing of immortal objects, and would
+ * make them mortal again, each at the price of a copied page in every guest. */
 #undef Py_INCREF
 #undef Py_DECREF
 #undef Py_XINCREF
@@ -53,15 +53,15 @@ struct zyg_hot_range {
 struct zygote {
   struct mf_zygote_config config;
   struct sock_fprog base, last; /* the two parts of the filter; they point into this process's memory */
-  int pidns_fd;             /* our own pid namespace, to come back to before each child */
-  sigset_t mask;            /* the signal mask to restore in a guest */
-  int landlock_abi;         /* 0: none */
+  int pidns_fd;                 /* our own pid namespace, to come back to before each child */
+  sigset_t mask;                /* the signal mask to restore in a guest */
+  int landlock_abi;             /* 0: none */
   int last_cap;
-  PyObject *prepare;        /* called in each child before it is ready: reseeds what fork does not */
-  PyObject *finish;         /* called at the end of a guest's program: threads joined, exit handlers run */
+  PyObject *prepare; /* called in each child before it is ready: reseeds what fork does not */
+  PyObject *finish;  /* called at the end of a guest's program: threads joined, exit handlers run */
   PyObject *gc_collect;
-  bool is_own_fork;         /* the fork hooks of libraries have nothing to do (runtime/python/hooks.py) */
-  char mpl_names[8][64];    /* files of /opt/mpl, linked into each guest's MPLCONFIGDIR */
+  bool is_own_fork;      /* the fork hooks of libraries have nothing to do (runtime/python/hooks.py) */
+  char mpl_names[8][64]; /* files of /opt/mpl, linked into each guest's MPLCONFIGDIR */
   unsigned mpl_n;
   PyObject *builtins, *source_loader; /* for __main__, looked up once */
   PyObject *name_closed, *name_flush;
@@ -104,8 +104,8 @@ int zyg_job_limits(const struct zyg_job *job);
 void zyg_job_arg(const char **at, const char **ret, size_t *ret_n);
 
 /* script.c */
-/* In the zygote, last of all: a thread state without frames, which every guest starts with, and the audit hook. Non-zero
- * with a Python error. */
+/* In the zygote, last of all: a thread state without frames, which every guest starts with, and the audit hook.
+ * Non-zero with a Python error. */
 int zyg_script_detach(void);
 PyObject *zyg_script_rehearse(struct zygote *z, const char *source, int rounds);
 /* Runs the program and returns what the child shall say of it. */

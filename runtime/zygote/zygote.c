@@ -1,5 +1,5 @@
-/* The module `_mayfly` and the zygote's loop: receive FORK, make a child, reap. After serve() has been called only C code
- * runs in the zygote itself, so that its memory stays as the checkpoint has it. */
+/* The module `_mayfly` and the zygote's loop: receive FORK, make a child, reap. After serve() has been called only C
+ * code runs in the zygote itself, so that its memory stays as the checkpoint has it. */
 #include "zygote-internal.h"
 
 #include <errno.h>
@@ -464,7 +464,10 @@ static PyMethodDef methods[] = {
 };
 
 static struct PyModuleDef module = {
-  PyModuleDef_HEAD_INIT, .m_name = "_mayfly", .m_size = sizeof(struct zygote), .m_methods = methods,
+  PyModuleDef_HEAD_INIT,
+  .m_name = "_mayfly",
+  .m_size = sizeof(struct zygote),
+  .m_methods = methods,
 };
 
 PyMODINIT_FUNC PyInit__mayfly(void);

@@ -51,9 +51,10 @@ enum mf_code mf_upstream_wait(struct mf_http_client *client, struct mf_fiber *se
              c->llm_api_base, why);
     uint64_t now_ns = mf_now_ns(), pause_ns = c->llm_ready_interval_s * 1000 * MF_NS_PER_MS;
     if (now_ns >= end_ns)
-      return mf_fail(err, MF_E_TIMEOUT, 0,
-                     "the LLM server was not ready for %llu s: GET %s/health: %.200s (--skip-llm-ready-check does without)",
-                     (unsigned long long)c->llm_ready_timeout_s, c->llm_api_base, why);
+      return mf_fail(
+          err, MF_E_TIMEOUT, 0,
+          "the LLM server was not ready for %llu s: GET %s/health: %.200s (--skip-llm-ready-check does without)",
+          (unsigned long long)c->llm_ready_timeout_s, c->llm_api_base, why);
     code = mf_fiber_sleep(self, MF_MIN(pause_ns, end_ns - now_ns));
     if (code)
       return code;

@@ -3,8 +3,9 @@
  *   supervisor ── init (PID 1 of the new namespaces: mounts, drops to the sandbox's user, reaps) ── zygote (python)
  *
  * The init is cloned straight into its namespaces, so killing it ends everything below for certain
- * (pid_namespaces(7)). Its id maps are written by the supervisor, because root may map a user that it is not. Mounts come
- * first, while the init still has the outer user's right to walk to the runtime; then it becomes the sandbox's user. */
+ * (pid_namespaces(7)). Its id maps are written by the supervisor, because root may map a user that it is not. Mounts
+ * come first, while the init still has the outer user's right to walk to the runtime; then it becomes the sandbox's
+ * user. */
 #include "outer.h"
 
 #include <errno.h>
@@ -30,7 +31,7 @@
 
 #include "base/banned.h"
 
-/* The host user of every sandbox when we are root: high enough to collide with no account and no common subuid range. */
+/* The host user of every sandbox when we are root: too high to collide with an account or a common subuid range. */
 #define SANDBOX_UID 1835401217u
 
 /* A process id that no guest's first processes can have: OpenSSL tells a fork by its pid, so a zygote and a guest with
@@ -122,8 +123,8 @@ static void become_root_of_sandbox(const struct outer_child *c)
   (void)prctl(PR_SET_DUMPABLE, 1);
 }
 
-/* Returns whether /proc could be mounted: a container that masks its own forbids it (mount_too_revealing in the kernel),
- * and a sandbox without /proc still works. */
+/* Returns whether /proc could be mounted: a container that masks its own forbids it (mount_too_revealing in the
+ * kernel), and a sandbox without /proc still works. */
 static void mount_all(const struct outer_child *c)
 {
   char path[4096];
@@ -189,13 +190,15 @@ MF_NORETURN static void exec_zygote(const struct outer_child *c)
   for (int sig = 1; sig < NSIG; sig++)
     signal(sig, SIG_DFL);
   const char *python = c->spec->python_path;
-  /* -P: no folder of a guest on sys.path while the zygote imports; -s: no user site; -B: no .pyc beside a guest's files */
+  /* -P: no folder of a guest on sys.path while the zygote imports; -s: no user site; -B: no .pyc beside its files */
   const char *const argv[] = { python, "-s", "-P", "-B", "-X", "utf8", "/opt/mayfly/boot.py", NULL };
+  /* clang-format off */
   const char *const envp[] = {
     "HOME=/mnt/data", "PATH=/opt/python/bin", "LANG=C.UTF-8", "PYTHONUTF8=1", "PYTHONDONTWRITEBYTECODE=1",
     "PYTHONNOUSERSITE=1", "MPLBACKEND=Agg", "MPLCONFIGDIR=/mnt/mpl", "OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1",
     "MKL_NUM_THREADS=1", "NUMEXPR_NUM_THREADS=1", "MALLOC_ARENA_MAX=1", "TERM=dumb", NULL,
   };
+  /* clang-format on */
   execve(python, (char *const *)argv, (char *const *)envp);
   /* the socket is close-on-exec no more, so the frame still goes out */
   struct outer_child moved = *c;
@@ -294,11 +297,13 @@ struct step_flag {
   uint32_t layer;
   const char *step;
 };
+/* clang-format off */
 static const struct step_flag namespaces[] = {
   { CLONE_NEWUSER, MF_LAYER_USER, "unshare user" },   { CLONE_NEWPID, MF_LAYER_PID, "unshare pid" },
   { CLONE_NEWNS, MF_LAYER_MOUNT, "unshare mount" },   { CLONE_NEWNET, MF_LAYER_NET, "unshare network" },
   { CLONE_NEWIPC, MF_LAYER_IPC, "unshare ipc" },      { CLONE_NEWUTS, MF_LAYER_UTS, "unshare uts" },
 };
+/* clang-format on */
 
 /* Which of the namespaces it was that could not be made: clone3 tells only that one failed. */
 static const char *which_namespace(int *ret_error)
@@ -408,8 +413,9 @@ enum mf_code mf_outer_start(const struct mf_outer_spec *spec, struct mf_pidref *
   }
   if (pid == 0) {
     mf_close_ptr(&gate_w);
-    const struct outer_child c = { .spec = spec, .sock = theirs, .config = config, .gate = gate_r,
-                                   .host_proc = host_proc, .cgroup = { cg0, cg1 } };
+    const struct outer_child c = {
+      .spec = spec, .sock = theirs, .config = config, .gate = gate_r, .host_proc = host_proc, .cgroup = { cg0, cg1 }
+    };
     be_outer(&c);
   }
   if (pid < 0) {

@@ -13,8 +13,8 @@
 #define FORKS_IN_FLIGHT_MIN 2u
 /* A job that lasts so long will not notice a fork on another processor. */
 #define LONG_JOB_NS (20 * MF_NS_PER_MS)
-/* Under a steady load a child that is made for the pool, which costs more than one that is waited for, only takes a processor
- * from the next run: the pool is refilled when no run has started for so long. */
+/* Under a steady load a child that is made for the pool, which costs more than one that is waited for, only takes a
+ * processor from the next run: the pool is refilled when no run has started for so long. */
 #define QUIET_NS (5 * MF_NS_PER_MS)
 #define FAILURE_WAIT_NS (100 * MF_NS_PER_MS)
 #define FAILURE_WAIT_MAX_NS (5 * MF_NS_PER_S)

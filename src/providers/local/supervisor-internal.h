@@ -81,9 +81,9 @@ struct mf_sup_run {
 
   bool has_word; /* and waits for the zygote's figures: see mf_sup_run_word */
   struct mf_child_word word;
-  bool is_ending;   /* no more input from the child counts */
-  bool is_finished; /* FINISHED was sent */
-  size_t budget[2]; /* bytes that may still be read of each pipe at the end, */
+  bool is_ending;    /* no more input from the child counts */
+  bool is_finished;  /* FINISHED was sent */
+  size_t budget[2];  /* bytes that may still be read of each pipe at the end, */
   unsigned reads[2]; /* and in how many reads */
   struct mf_sup_finished fin;
 };

@@ -1,4 +1,5 @@
-/* The base of the guest's filter: which system calls are allowed, which are refused with a word about it, which do not exist.
+/* The base of the guest's filter: which system calls are allowed, which are refused with a word about it, which do not
+ * exist.
  *
  * - Allowed: what CPython, numpy, pandas, matplotlib and openpyxl use, with processes and threads (tables below).
  * - Known to be dangerous: SECCOMP_RET_TRAP. The zygote module's SIGSYS handler turns the trap into EPERM and tells the
@@ -23,6 +24,7 @@
 
 #include "base/banned.h"
 
+/* clang-format off */
 static const char *const allowed[] = {
   /* files */
   "read", "write", "readv", "writev", "pread64", "pwrite64", "preadv", "pwritev", "preadv2", "pwritev2", "open", "openat",
@@ -72,6 +74,7 @@ static const char *const refused[] = {
   "setgroups", "setfsuid", "setfsgid", "setpriority", "sched_setscheduler", "sched_setparam", "sched_setattr",
   "ioprio_set", "personality", "clock_adjtime", "adjtimex", "modify_ldt", "lookup_dcookie", "nfsservctl", "execveat",
 };
+/* clang-format on */
 
 /* Done without the kernel: all that a guest can write lies in memory, and of a file of the image these would make the
  * host's disk flush, a thousand times a second. */
@@ -96,10 +99,12 @@ static int add_mmap(scmp_filter_ctx c, bool shared_anon_ok)
 /* A pipe or an empty file in the work directory is harmless (os.mkfifo); a device is not. */
 static int add_mknod(scmp_filter_ctx c)
 {
+  /* clang-format off */
   static const struct { const char *name; unsigned mode_arg; } calls[] = { { "mknod", 1 }, { "mknodat", 2 } };
   static const struct { unsigned type; bool is_fine; } types[] = {
     { 0, true }, { S_IFREG, true }, { S_IFIFO, true }, { S_IFSOCK, true }, { S_IFCHR, false }, { S_IFBLK, false },
   };
+  /* clang-format on */
   int r = 0;
   for (size_t i = 0; i < MF_ARRAY_N(calls); i++) {
     int nr = seccomp_syscall_resolve_name(calls[i].name);
@@ -110,15 +115,17 @@ static int add_mknod(scmp_filter_ctx c)
   return r;
 }
 
-/* The image is shared by all: a lease on a file of it (F_SETLEASE) would make others wait for it, and a watch on a folder
- * (F_NOTIFY) would tell what they read. */
+/* The image is shared by all: a lease on a file of it (F_SETLEASE) would make others wait for it, and a watch on a
+ * folder (F_NOTIFY) would tell what they read. */
 static int add_fcntl(scmp_filter_ctx c)
 {
+  /* clang-format off */
   static const int fine[] = {
     F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_GETLK, F_SETLK, F_SETLKW, F_SETOWN, F_GETOWN, F_SETSIG, F_GETSIG,
     F_SETOWN_EX, F_GETOWN_EX, F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW, F_DUPFD_CLOEXEC, F_SETPIPE_SZ, F_GETPIPE_SZ,
     F_ADD_SEALS, F_GET_SEALS, F_GET_RW_HINT, F_SET_RW_HINT, F_GET_FILE_RW_HINT, F_SET_FILE_RW_HINT,
   };
+  /* clang-format on */
   static const int refused_commands[] = { F_SETLEASE, F_GETLEASE, F_NOTIFY };
   int r = 0;
   for (size_t i = 0; i < MF_ARRAY_N(fine) && r == 0; i++)
@@ -129,8 +136,8 @@ static int add_fcntl(scmp_filter_ctx c)
   return r;
 }
 
-/* Only socket filters are refused: programs for the kernel's BPF machine. Without a memory cgroup what lies in a socket is
- * counted by nobody, so its room stays as it is, and the caller is none the wiser. */
+/* Only socket filters are refused: programs for the kernel's BPF machine. Without a memory cgroup what lies in a socket
+ * is counted by nobody, so its room stays as it is, and the caller is none the wiser. */
 static int add_setsockopt(scmp_filter_ctx c, bool memory_is_counted)
 {
   static const unsigned programs[] = { SO_ATTACH_FILTER, SO_ATTACH_BPF, SO_ATTACH_REUSEPORT_CBPF,

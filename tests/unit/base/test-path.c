@@ -50,7 +50,9 @@ static void bad_names(void **state)
     { MF_STR("a\0b"), "file: the name 'a\\x00b' has a control character" },
     { MF_STR("a\nb"), "file: the name 'a\\x0ab' has a control character" },
     { MF_STR("a\x7f"), "file: the name 'a\\x7f' has a control character" },
+    /* clang-format off */
     { MF_STR("\xc2\x9b" "2J"), "file: the name '\\xc2\\x9b2J' has a control character" },
+    /* clang-format on */
     { MF_STR("a\xff"), "file: the name 'a\\xff' is not valid UTF-8" },
     { MF_STR("\xc0\xae\xc0\xae/a"), "file: the name '\\xc0\\xae\\xc0\\xae/a' is not valid UTF-8" },
     { MF_STR("\xed\xa0\x80"), "file: the name '\\xed\\xa0\\x80' is not valid UTF-8" },

@@ -116,7 +116,9 @@ static void test_names(void **state)
   tree_text(&t, "bad\xff\xfe.csv", "x");
   tree_text(&t, "esc\x1b[31m.csv", "x");
   tree_text(&t, "del\x7f", "x");
+  /* clang-format off */
   tree_text(&t, "csi\xc2\x9b" "31m", "x");
+  /* clang-format on */
   tree_text(&t, "quote\"'\\ ok.csv", "x");
   tree_text(&t, "-rf", "x");
   tree_folder(&t, "f\xff");

@@ -1,7 +1,8 @@
-/* The accumulator: one upstream response, from its SSE events or its JSON body, to typed items, usage and a terminal state.
+/* The accumulator: one upstream response, from its SSE events or its JSON body, to typed items, usage and a terminal
+ * state.
  *
- * Lenient (the server) or strict (for those who want to know what is wrong with a stream). It never trusts order, ids or
- * numbers: a missing opening, an index or id that is used twice, an empty id lose no item, and every item has an
+ * Lenient (the server) or strict (for those who want to know what is wrong with a stream). It never trusts order, ids
+ * or numbers: a missing opening, an index or id that is used twice, an empty id lose no item, and every item has an
  * upstream_index and an id of its own. Unknown item and event types are kept and passed through.
  *
  * Thread: one at a time. Every string that it returns is borrowed until the next feed, end or free. Memory: what it
@@ -52,15 +53,15 @@ struct mf_acc_event {
   bool opens, closes;             /* output_item.added / .done. A done without added closes what was never opened: then
                                    * item->saw_added is false */
 };
-/* Feeds one event (`type` may be empty: taken from the JSON). MF_E_INPUT: a contradiction that even lenient refuses; the
- * text is the stream error's ("message completion contradicts a completed content part"). MF_E_LIMIT: over retained_max.
- * After either the state is FAILED. */
+/* Feeds one event (`type` may be empty: taken from the JSON). MF_E_INPUT: a contradiction that even lenient refuses;
+ * the text is the stream error's ("message completion contradicts a completed content part"). MF_E_LIMIT: over
+ * retained_max. After either the state is FAILED. */
 MF_MUST_USE enum mf_code mf_acc_feed(struct mf_acc *a, struct mf_str type, struct mf_str data, struct mf_acc_event *ret,
                                      struct mf_err *err);
 /* The stream has ended: an OPEN response becomes FAILED, with an error that says so. */
 void mf_acc_end(struct mf_acc *a);
-/* Feeds a whole JSON response body (non-streamed), to a fresh accumulator. MF_E_INPUT: not JSON, or no response. A status
- * that is none of an ended response is FAILED. */
+/* Feeds a whole JSON response body (non-streamed), to a fresh accumulator. MF_E_INPUT: not JSON, or no response. A
+ * status that is none of an ended response is FAILED. */
 MF_MUST_USE enum mf_code mf_acc_feed_json(struct mf_acc *a, struct mf_str body, struct mf_err *err);
 
 enum mf_upstream_state mf_acc_state(const struct mf_acc *a);

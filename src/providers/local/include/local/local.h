@@ -11,20 +11,20 @@ enum mf_isolation { MF_ISOLATION_REQUIRE, MF_ISOLATION_PREFER };
 enum mf_checkpoint { MF_CHECKPOINT_AUTO, MF_CHECKPOINT_OFF, MF_CHECKPOINT_REQUIRE };
 
 struct mf_local_config {
-  const char *runtime_dir;   /* holds rootfs/ and manifest.json (scripts/setup-runtime) */
-  const char *zygote_dir;    /* holds _mayfly.so and boot.py; NULL: "zygote" beside the binary, else the installed place */
+  const char *runtime_dir; /* holds rootfs/ and manifest.json (scripts/setup-runtime) */
+  const char *zygote_dir; /* holds _mayfly.so and boot.py; NULL: "zygote" beside the binary, else the installed place */
   enum mf_isolation isolation;
   enum mf_checkpoint checkpoint;
-  unsigned max_running;      /* places, 1..256 */
+  unsigned max_running;            /* places, 1..256 */
   unsigned pool_stdlib, pool_data; /* idle children kept ready, 0..64 */
   bool start_stdlib, start_data;   /* zygotes started at once; the other starts when first needed */
-  bool warm;                 /* rehearse typical code in the zygote (W); false for a one-shot run */
-  bool use_cgroup;           /* false: watchdog and rlimits, as on a host without cgroups */
-  uint64_t disk_bytes;       /* size of a sandbox's private file system; default 256 MiB */
-  uint32_t disk_inodes;      /* default 32768 */
-  unsigned zygote_max_forks; /* replaced after so many children; 0: default 20000 */
-  unsigned zygote_max_age_s; /* and after so long; 0: default 3600 */
-  uint32_t disable_layers;   /* tests only: MF_LAYER_* bits that are made to fail, as on a host without them */
+  bool warm;                       /* rehearse typical code in the zygote (W); false for a one-shot run */
+  bool use_cgroup;                 /* false: watchdog and rlimits, as on a host without cgroups */
+  uint64_t disk_bytes;             /* size of a sandbox's private file system; default 256 MiB */
+  uint32_t disk_inodes;            /* default 32768 */
+  unsigned zygote_max_forks;       /* replaced after so many children; 0: default 20000 */
+  unsigned zygote_max_age_s;       /* and after so long; 0: default 3600 */
+  uint32_t disable_layers;         /* tests only: MF_LAYER_* bits that are made to fail, as on a host without them */
 };
 void mf_local_config_default(struct mf_local_config *c);
 
@@ -43,13 +43,16 @@ int mf_local_supervisor_main(void);
 /* True when this process was exec'ed as a supervisor: main asks this first, before anything else is read. */
 bool mf_local_is_supervisor(int argc, char **argv);
 
-/* Which warm Python the provider would take for this program, MF_RUNTIME_STDLIB or MF_RUNTIME_DATA: for a door that starts
- * a provider for one run. Thread: any. */
+/* Which warm Python the provider would take for this program, MF_RUNTIME_STDLIB or MF_RUNTIME_DATA: for a door that
+ * starts a provider for one run. Thread: any. */
 enum mf_runtime_hint mf_local_route(const struct mf_sandbox_spec *spec);
 
 /* What the supervisor last told of itself, for doctor, bench and tests. */
 struct mf_local_info {
-  uint32_t layers; int landlock_abi; uint32_t memory_control, pids_control, python_hex; bool checkpointed;
+  uint32_t layers;
+  int landlock_abi;
+  uint32_t memory_control, pids_control, python_hex;
+  bool checkpointed;
   char checkpoint_note[120];
   pid_t supervisor_pid, zygote_stdlib_pid, zygote_data_pid;
   unsigned pool_stdlib, pool_data, busy, zygote_restarts, forks;
@@ -61,14 +64,14 @@ void mf_local_info(struct mf_provider *p, void (*fn)(void *user, const struct mf
 /* ---- probing, for `mayfly doctor` ---- */
 enum mf_probe_state { MF_PROBE_OK, MF_PROBE_WARN, MF_PROBE_FAIL };
 struct mf_probe_row {
-  const char *layer;     /* "user namespace", "seccomp", … */
+  const char *layer;         /* "user namespace", "seccomp", … */
   enum mf_probe_state state; /* FAIL: isolation "require" would refuse */
-  char detail[300];      /* what was seen */
-  char remedy[500];      /* the exact commands; "" when OK */
+  char detail[300];          /* what was seen */
+  char remedy[500];          /* the exact commands; "" when OK */
 };
 #define MF_PROBE_ROWS_MAX 32
-/* Really tries each layer in short-lived processes, then the whole through a supervisor. Thread: any, with no loop running.
- * Returns the number of rows. `disable_layers` as in the config. */
+/* Really tries each layer in short-lived processes, then the whole through a supervisor. Thread: any, with no loop
+ * running. Returns the number of rows. `disable_layers` as in the config. */
 unsigned mf_local_probe(const struct mf_local_config *config, struct mf_probe_row rows[MF_PROBE_ROWS_MAX]);
 
 /* The remedy for a failed setup step by the name of its step ("unshare user", "landlock", …), after looking at the
@@ -84,11 +87,12 @@ MF_MUST_USE enum mf_code mf_local_find_runtime(const char *explicit_path, char *
 /* Reads runtime_dir/manifest.json into the receipt's runtime fields. */
 struct mf_runtime_info {
   char id[64], digest[80], python_version[32];
-  char python_path[64];      /* inside the rootfs: "/opt/python/bin/python3.12" */
-  char host_python[256];     /* the interpreter it was made from, for isolation "none" */
-  char site_packages[128];   /* inside the rootfs */
+  char python_path[64];                 /* inside the rootfs: "/opt/python/bin/python3.12" */
+  char host_python[256];                /* the interpreter it was made from, for isolation "none" */
+  char site_packages[128];              /* inside the rootfs */
   bool has_numpy, has_pandas, has_plot; /* by its list of packages */
 };
-MF_MUST_USE enum mf_code mf_local_read_runtime(const char *runtime_dir, struct mf_runtime_info *ret, struct mf_err *err);
+MF_MUST_USE enum mf_code mf_local_read_runtime(const char *runtime_dir, struct mf_runtime_info *ret,
+                                               struct mf_err *err);
 
 #endif
