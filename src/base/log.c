@@ -57,9 +57,9 @@ static size_t put_json(char *line, size_t at, size_t n, const char *s)
 
 static size_t put(char *line, size_t at, size_t n, const char *s)
 {
-  size_t len = MF_MIN(strlen(s), n - at);
-  memcpy(line + at, s, len);
-  return at + len;
+  while (*s && at < n)
+    line[at++] = *s++;
+  return at;
 }
 
 static void write_line(enum mf_log_level level, const char *request_id, const char *message)

@@ -117,7 +117,7 @@ static enum mf_code read_stream(struct demo *d, struct mf_http_call *call, struc
   struct mf_str piece;
   enum mf_code code;
 
-  mf_buf_init(&out, 2u * EVENT_BYTES_MAX);
+  mf_buf_init(&out, (size_t)2 * EVENT_BYTES_MAX);
   struct mf_sse_reader *reader = mf_sse_reader_new(EVENT_BYTES_MAX);
   do {
     code = mf_http_call_read(call, d->asker, &piece, err);

@@ -27,7 +27,7 @@ void mf_settings_hide(struct mf_config_input *in)
     if (!said || !(mf_config_keys[i].traits & MF_KEY_SECRET))
       continue;
     /* The words of the command line are ours to change; /proc/PID/cmdline shows what stands there now. */
-    char *word = (char *)(uintptr_t)said;
+    char *word = (char *)said;
     memset(word, '*', strlen(word));
   }
 }

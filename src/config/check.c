@@ -79,15 +79,14 @@ enum mf_code mf_config_check_serve(const struct mf_config *c, struct mf_err *err
 /* Room around a whole response for the frames that carry it. */
 static enum mf_code check_wire(const struct mf_config *c, enum mf_config_id id, uint64_t wire, struct mf_err *err)
 {
-  uint64_t room = MF_MAX(UINT64_C(65536), c->retained_bytes / 4);
-  if (wire >= c->retained_bytes + room)
+  uint64_t least = c->retained_bytes + MF_MAX(UINT64_C(65536), c->retained_bytes / 4);
+  if (wire >= least)
     return MF_OK;
-  return with_origins(c,
-                      mf_fail(err, MF_E_INPUT, 0,
-                              "%s (%llu) must be at least %llu, for responses.max_retained_bytes (%llu)",
-                              mf_config_keys[id].path, (unsigned long long)wire,
-                              (unsigned long long)(c->retained_bytes + room), (unsigned long long)c->retained_bytes),
-                      err);
+  enum mf_code code =
+      mf_fail(err, MF_E_INPUT, 0, "%s (%llu) must be at least %llu, for responses.max_retained_bytes (%llu)",
+              mf_config_keys[id].path, (unsigned long long)wire, (unsigned long long)least,
+              (unsigned long long)c->retained_bytes);
+  return with_origins(c, code, err);
 }
 
 static enum mf_code check_limits(const struct mf_config *c, struct mf_err *err)
