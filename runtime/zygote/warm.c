@@ -10,6 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#define PAGE 4096u
+
 /* While the zygote warms up, large blocks must come from the heap too: a later mremap of a checkpointed mapping would
  * show its neighbours' bytes. */
 void zyg_warm_malloc_begin(void)
@@ -42,17 +44,19 @@ void zyg_warm_malloc_tidy(void)
   }
 }
 
-/* Each size of Python's small blocks has its own list of half-used pools, all over memory. They are used up, for good,
- * until blocks come one after the other: from a new pool, which lies beside the new pools of the other sizes. */
+/* Each size of Python's small blocks has its own list of half-used pools, all over memory. They are used up, for good, until
+ * blocks come one after the other from the first page of a pool (16 KiB since 3.10): a new one, whose book-keeping is on the
+ * same page, and which lies beside the new pools of the other sizes. */
 void zyg_warm_pools_tidy(void)
 {
-  enum { STEP = 16, LARGEST = 512, IN_A_ROW = 8, TRIES = 20000 };
+  enum { STEP = 16, LARGEST = 512, IN_A_ROW = 3, POOL = 16384, TRIES = 20000 };
   for (size_t size = STEP; size <= LARGEST; size += STEP) {
     const char *last = NULL;
     int in_a_row = 0;
     for (int i = 0; i < TRIES && in_a_row < IN_A_ROW; i++) {
       const char *p = PyObject_Malloc(size); /* deliberately kept */
-      in_a_row = last && p == last + size ? in_a_row + 1 : 0;
+      bool next = last && p == last + size && (uintptr_t)p % POOL < PAGE - size;
+      in_a_row = next ? in_a_row + 1 : 0;
       last = p;
     }
   }
