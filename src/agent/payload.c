@@ -235,7 +235,8 @@ bool payload_write(struct run *run, const char *status, struct mf_buf *out)
 }
 
 /* Beyond the echoes; what a lifecycle event may lack, and OpenAI's types want. */
-static void write_missing(struct mf_json_writer *w, const struct run *run, const struct mf_json_val *response)
+static void write_missing(struct mf_json_writer *w, const struct run *run, const struct mf_json_val *response,
+                          bool has_own_tools)
 {
   static const struct {
     const char *key, *value;
@@ -257,14 +258,17 @@ static void write_missing(struct mf_json_writer *w, const struct run *run, const
   for (size_t i = 0; i < MF_ARRAY_N(echoes); i++)
     if (!mf_json_get(response, echoes[i].key))
       write_echo(w, run, &echoes[i], NULL);
-  if (!mf_json_get(response, "tool_choice"))
+  if (has_own_tools || !mf_json_get(response, "tool_choice"))
     write_choice(w, run);
-  if (!mf_json_get(response, "tools"))
+  if (has_own_tools || !mf_json_get(response, "tools"))
     write_tools(w, run);
 }
 
+/* What upstream says of tools is of the functions that it was told of; a client that declared something else is shown
+ * what it declared. */
 bool payload_write_lifecycle(struct run *run, const struct mf_json_val *response, struct mf_buf *out)
 {
+  bool has_own_tools = !mf_toolset_only_functions(run->t.toolset);
   struct mf_json_writer w;
   mf_jw_init(&w, out, false);
   mf_jw_obj(&w);
@@ -272,12 +276,13 @@ bool payload_write_lifecycle(struct run *run, const struct mf_json_val *response
   struct mf_json_iter it = mf_json_iter(response);
   while (mf_json_next(&it)) {
     if (mf_str_is(it.key, "id") || mf_str_is(it.key, "previous_response_id") || mf_str_is(it.key, "conversation_id") ||
-        mf_str_is(it.key, "store") || memchr(it.key.ptr, 0, it.key.len))
+        mf_str_is(it.key, "store") || memchr(it.key.ptr, 0, it.key.len) ||
+        (has_own_tools && (mf_str_is(it.key, "tools") || mf_str_is(it.key, "tool_choice"))))
       continue;
     mf_jw_key(&w, it.key.ptr);
     mf_jw_val(&w, it.val);
   }
-  write_missing(&w, run, response);
+  write_missing(&w, run, response, has_own_tools);
   write_previous(&w, run);
   mf_jw_kstrz(&w, "conversation_id", NULL);
   mf_jw_kbool(&w, "store", run->t.r->is_store);

@@ -100,17 +100,22 @@ void slots_clear(struct run *run)
   run->is_holding = false;
 }
 
-/* The members that a reasoning item has in a response; upstream leaves some out. */
-static void write_reasoning_rest(struct mf_json_writer *w, const struct mf_json_val *item, enum slot_form form)
+/* The members that a reasoning item, or a call, has in a response; upstream leaves some out. */
+static void write_rest(struct mf_json_writer *w, const struct mf_json_val *item, bool is_reasoning, enum slot_form form)
 {
   static const struct {
+    bool is_reasoning;
     const char *key, *otherwise;
     enum slot_form from;
-  } rows[] = { { "summary", "[]", FORM_DONE },
-               { "encrypted_content", "null", FORM_RESPONSE },
-               { "status", "null", FORM_RESPONSE } };
+  } rows[] = {
+    { true, "summary", "[]", FORM_DONE },
+    { true, "content", "[]", FORM_RESPONSE },
+    { true, "encrypted_content", "null", FORM_RESPONSE },
+    { true, "status", "null", FORM_RESPONSE },
+    { false, "status", "\"completed\"", FORM_DONE },
+  };
   for (size_t i = 0; i < MF_ARRAY_N(rows); i++)
-    if (form >= rows[i].from && !mf_json_get(item, rows[i].key)) {
+    if (rows[i].is_reasoning == is_reasoning && form >= rows[i].from && !mf_json_get(item, rows[i].key)) {
       mf_jw_key(w, rows[i].key);
       mf_jw_raw(w, mf_str_of(rows[i].otherwise));
     }
@@ -118,7 +123,7 @@ static void write_reasoning_rest(struct mf_json_writer *w, const struct mf_json_
 
 bool slot_json(struct run *run, struct slot *s, enum slot_form form, struct mf_str *json)
 {
-  bool is_filled = form != FORM_OPEN && s->is_reasoning;
+  bool is_filled = form != FORM_OPEN && (s->is_reasoning || s->is_call);
   if (!s->is_renamed && !is_filled)
     return true;
   mf_auto_json struct mf_json *doc = NULL;
@@ -137,7 +142,7 @@ bool slot_json(struct run *run, struct slot *s, enum slot_form form, struct mf_s
       mf_jw_val(&w, it.val);
   }
   if (is_filled)
-    write_reasoning_rest(&w, mf_json_root(doc), form);
+    write_rest(&w, mf_json_root(doc), s->is_reasoning, form);
   mf_jw_obj_end(&w);
   if (w.code)
     return run_fail_limit(run, 500, "an item exceeded %zu bytes", s->shown.max);

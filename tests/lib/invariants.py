@@ -99,7 +99,7 @@ def response(value):
         problems.append("2: status %r" % value.get("status"))
     if (value.get("status") == "failed") != (value.get("error") is not None):
         problems.append("2: status %r with error %r" % (value.get("status"), value.get("error")))
-    if (value.get("status") == "incomplete") != (value.get("incomplete_details") is not None):
+    if value.get("status") != "incomplete" and value.get("incomplete_details") is not None:
         problems.append("2: status %r with incomplete_details %r" % (value.get("status"), value.get("incomplete_details")))
     ids = [i.get("id") for i in value["output"]]
     if len(set(ids)) != len(ids):
@@ -142,7 +142,7 @@ def _lifecycle(events):
     if len(ids) > 1:
         problems.append("8: response ids %r" % ids)
     for e in events[:2]:
-        if e.get("type") in ("response.created", "response.in_progress") and e["response"].get("status") != "in_progress":
+        if e.get("type") in ("response.created", "response.in_progress") and e["response"].get("status") not in ("queued", "in_progress"):
             problems.append("2: %s with status %r" % (e["type"], e["response"].get("status")))
     return problems
 
@@ -211,8 +211,9 @@ def stream(text, gateway_tools=(), native=False):
 
 
 def _without_nulls(value):
+    """A value without members that say nothing."""
     if isinstance(value, dict):
-        return {k: _without_nulls(v) for k, v in value.items() if v is not None}
+        return {k: _without_nulls(v) for k, v in value.items() if v is not None and v != []}
     return [_without_nulls(v) for v in value] if isinstance(value, list) else value
 
 

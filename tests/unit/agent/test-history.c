@@ -112,8 +112,10 @@ static void answers_and_inheritance(void **state)
         "{'model':'m','stream':false,'tools':[" FN "],'tool_choice':'required','input':[" TEXT_PAST
         ",{'type':'message','role':'user','content':'call'},"
         "{'type':'function_call','id':'fc_1','call_id':'call_1','name':'f','arguments':'{}','status':'completed'},"
-        "{'type':'function_call','id':'fc_2','call_id':'call_2','name':'c','arguments':'{\\'input\\':\\'a\\'}'},"
+        "{'type':'function_call','id':'fc_2','call_id':'call_2','name':'c','arguments':'{\\'input\\':\\'a\\'}','status'"
+        ":'completed'},"
         "{'type':'function_call','id':'fc_3','call_id':'call_3','name':'shell','arguments':'{\\'commands\\':[\\'ls\\']}"
+        "','status':'completed"
         "'},"
         "{'type':'function_call_output','call_id':'call_1','output':'1'},"
         "{'type':'function_call_output','call_id':'call_2','output':'2'},"
