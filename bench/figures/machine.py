@@ -93,3 +93,8 @@ def idle_guests(driver_pid):
         size = re.search(r"^VmSize:\s+(\d+) kB", _read(f"/proc/{pid}/status"), re.M)
         found["data" if size and int(size.group(1)) > DATA_MAP_KB else "stdlib"].append(sum(private) * 1024)
     return found
+
+
+def rss_kb(pid):
+    found = re.search(r"^VmRSS:\s+(\d+) kB", _read(f"/proc/{pid}/status"), re.M)
+    return int(found.group(1)) if found else None
