@@ -3,6 +3,7 @@
 
     crowd.py [--streams N] [--readers N]"""
 import argparse
+import concurrent.futures
 import json
 import os
 import resource
@@ -152,11 +153,36 @@ def streams(g, up, n):
     t.ok(len(ids) == n and g.call("GET", "/v1/responses/" + sorted(ids)[0])[0] == 200, "and each is stored under its own id", len(ids))
 
 
-def slow_readers(g, up, n):
+def burst(g, n=60):
+    """Far more calls than permits, all at once: each has an answer, and a refused one is told so."""
+    def one(i):
+        return g.respond(model="run", input="print(%d)" % i, tools=[gateway.TOOL])
+
+    with concurrent.futures.ThreadPoolExecutor(n) as pool:
+        answers = list(pool.map(one, range(n)))
+    problems, ran = [], 0
+    for i, (status, r) in enumerate(answers):
+        item = r["output"][0] if status == 200 else {}
+        if item.get("status") == "completed" and item["outputs"] == [{"type": "logs", "logs": "%d\n" % i}]:
+            ran += 1
+        elif item.get("status") != "failed" or json.loads(r["output"][-1]["content"][0]["text"]) != FULL:
+            problems.append("%d: %s %s" % (i, status, str(r)[:400]))
+    t.check("%d calls at once" % n, problems[:5] + ([] if ran else ["none ran"]))
+    t.note("%d of %d ran" % (ran, n))
+
+
+def slow_readers(up, n, way, **more):
+    """A server of its own: memory that was used before would hide what a reader holds."""
+    with gateway.Gateway(up, interpreter=False) as g:
+        hold(g, up, n, way, more)
+
+
+def hold(g, up, n, way, more):
+    g.respond(model="plain", input="x")
     begin = g.rss()
     readers = []
     for _ in range(n):
-        r = gateway.RawStream(g, {"model": "flood", "input": "x", "store": False, "tools": [gateway.TOOL]}, receive_bytes=8192)
+        r = gateway.RawStream(g, dict(more, model="flood", input="x"), receive_bytes=8192)
         r.read_until(b"output_text.delta")
         readers.append(r)
     # Until nothing moves any more: the model server is stopped by who does not read.
@@ -168,10 +194,10 @@ def slow_readers(g, up, n):
         last = now
         time.sleep(0.5)
     each = (g.rss() - begin) / n
-    t.ok(each < MIB, "%d readers that stop reading hold less than 1 MiB each" % n, "%.0f KiB each" % (each / 1024))
+    t.ok(each < MIB, "%d readers that stop reading hold less than 1 MiB each (%s)" % (n, way), "%.0f KiB each" % (each / 1024))
     t.ok(up.last.sent == last, "and stop their model server", "it sent %d bytes and goes on" % up.last.sent)
     t.note("%.0f KiB each; the model server sent %d KiB" % (each / 1024, last / 1024))
-    t.ok(g.call("GET", "/health")[0] == 200 and g.respond(model="run", input="print(1)", tools=[gateway.TOOL])[0] == 200,
+    t.ok(g.call("GET", "/health")[0] == 200 and g.respond(model="plain", input="x")[0] == 200,
          "others are served meanwhile")
     for r in readers:
         r.close()
@@ -189,15 +215,17 @@ def main():
         tap.skip_all("the limit of open files is %d" % hard)
     leaks.adopt_orphans()
     before = leaks.Snapshot()
-    with upstream.Upstream({"run": run, "five": five, "slow": slow, "flood": flood}) as up:
+    behaviours = {"run": run, "five": five, "slow": slow, "flood": flood, "plain": lambda x: x.answer([upstream.message("fine")])}
+    with upstream.Upstream(behaviours) as up:
         # The gateway starts with the limits of a usual login; what it needs above them is its own business.
         with gateway.Gateway(up) as g:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
             capacity(g)
             streams(g, up, args.streams)
-            slow_readers(g, up, args.readers)
+            burst(g)
             t.ok(g.stop() == 0, "the gateway ends well", g.log()[-2000:])
-            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        slow_readers(up, args.readers, "a turn")
+        slow_readers(up, args.readers, "the raw proxy", store=False)
     t.check("nothing is left behind", before.left())
     return t.done()
 

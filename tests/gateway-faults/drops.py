@@ -68,13 +68,10 @@ class Drops:
         self.g, self.up, self.rng = g, up, rng
         self.seconds = []
         self.kinds = [self.head, self.body, self.sent, self.waiting, self.half_json, self.waiting_stream, self.streaming,
-                      self.executing, self.executing_stream, self.second_round]
+                      self.executing, self.executing_stream, self.second_round, self.proxied, self.chat, self.stored]
 
     def ask(self, model, stream, text="hello", **more):
-        r = gateway.RawStream.__new__(gateway.RawStream)
-        r.s, r.data, r.ended = self.g.connect(), b"", False
-        r.s.sendall(gateway.post(dict(more, model=model, input=text, stream=stream)))
-        return r
+        return gateway.RawStream(self.g, dict(more, model=model, input=text), stream=stream)
 
     def until_asked(self, n=1):
         return self.g.until("upstream is not asked", lambda: (self.up.active >= n, "%d requests" % self.up.active))
@@ -128,6 +125,22 @@ class Drops:
         r = self.ask("run-wait", True, "print(1)", tools=[gateway.TOOL])
         problems = [] if r.read_until(b"code_interpreter_call.completed") else ["the call did not end: %r" % r.data[-300:]]
         return r.s, problems + self.until_asked()
+
+    def proxied(self):
+        """The raw proxy: nothing in it needs the gateway."""
+        if self.rng.random() < 0.5:
+            return self.ask("wait", False, store=False).s, self.until_asked()
+        r = self.ask("endless", True, store=False)
+        return r.s, [] if r.read_until(b"output_text.delta") else ["no text came: %r" % r.data[-300:]]
+
+    def chat(self):
+        r = gateway.RawStream(self.g, {"model": "endless", "messages": []}, path="/v1/chat/completions")
+        return r.s, [] if r.read_until(b"output_text.delta") else ["no text came: %r" % r.data[-300:]]
+
+    def stored(self):
+        """Left behind an answer that is whole: nothing is lost, and the connection was not yet used again."""
+        r = self.ask("run", True, "print(1)", tools=[gateway.TOOL], store=False)
+        return r.s, [] if r.read_until(b"response.completed") else ["no end: %r" % r.data[-300:]]
 
     def is_quiet(self):
         m = self.g.metrics()

@@ -219,11 +219,11 @@ def post(body, path="/v1/responses", headers=""):
 
 
 class RawStream:
-    """A streaming request on a socket of its own, read only when told to."""
+    """A request on a socket of its own, usually for a stream, whose answer is read only when told to."""
 
-    def __init__(self, server, body, receive_bytes=None):
+    def __init__(self, server, body, receive_bytes=None, stream=True, path="/v1/responses"):
         self.s = server.connect(receive_bytes)
-        self.s.sendall(post(dict(body, stream=True)))
+        self.s.sendall(post(dict(body, stream=stream), path))
         self.data = b""
         self.ended = False
 
