@@ -49,6 +49,7 @@ struct demo {
   struct mf_http_client *client;
   struct mf_fiber *asker; /* NULL when it does not run */
   unsigned port;
+  char base[64]; /* the model's address */
   int exit;
   enum mf_code code; /* the first thing that went wrong */
   struct mf_err err;
@@ -233,10 +234,10 @@ static void on_signal(void *user, int sig)
 static const struct mf_service_events demo_events = { on_ready, on_ended };
 
 /* Nothing of this machine's configuration counts: no home, no environment. */
-static enum mf_code configure(struct demo *d, char *const *no_environment, const char *base, struct mf_err *err)
+static enum mf_code configure(struct demo *d, char *const *no_environment, struct mf_err *err)
 {
   d->in = (struct mf_config_input){ .environ = no_environment };
-  d->in.flags[MF_CONFIG_LLM_API_BASE] = base;
+  d->in.flags[MF_CONFIG_LLM_API_BASE] = d->base;
   d->in.flags[MF_CONFIG_PORT] = "0";
   d->in.flags[MF_CONFIG_DATABASE_URL] = "sqlite::memory:";
   d->in.flags[MF_CONFIG_CI_ENABLED] = "true";
@@ -250,7 +251,6 @@ static enum mf_code run_stage(struct demo *d, struct mf_err *err)
   static char home[] = "AGENTIC_API_HOME=/nonexistent";
   static char *const no_environment[] = { home, NULL };
   const struct mf_model_config model = { .scenario = { (const char *)demo_scenario, sizeof(demo_scenario) } };
-  char base[64];
 
   mf_log_set_level(MF_LOG_WARN);
   enum mf_code code = mf_stage_init(&d->stage, on_signal, d, err);
@@ -258,8 +258,8 @@ static enum mf_code run_stage(struct demo *d, struct mf_err *err)
     code = mf_model_new(d->stage.loop, &model, &d->model, err);
   if (code)
     return code;
-  snprintf(base, sizeof(base), "http://127.0.0.1:%u", mf_model_port(d->model));
-  code = configure(d, no_environment, base, err);
+  snprintf(d->base, sizeof(d->base), "http://127.0.0.1:%u", mf_model_port(d->model));
+  code = configure(d, no_environment, err);
   if (!code)
     code = mf_http_client_new(d->stage.loop, &d->client, err);
   if (!code)

@@ -9,8 +9,17 @@
 #define OFF "false"
 #define NONE NULL
 #define WITH_FLAG(id, flag_, arg_, env_, path_, type_, field_, preset_, min_, max_, choices_, traits_, help_)          \
-  [MF_CONFIG_##id] = { flag_, env_,     path_,   MF_KEY_##type_, offsetof(struct mf_config, field_), preset_, min_,    \
-                       max_,  choices_, traits_, help_ },
+  [MF_CONFIG_##id] = { .flag = flag_,                                                                                  \
+                       .env = env_,                                                                                    \
+                       .path = path_,                                                                                  \
+                       .type = MF_KEY_##type_,                                                                         \
+                       .traits = traits_,                                                                              \
+                       .offset = offsetof(struct mf_config, field_),                                                   \
+                       .preset = preset_,                                                                              \
+                       .min = min_,                                                                                    \
+                       .max = max_,                                                                                    \
+                       .choices = choices_,                                                                            \
+                       .help = help_ },
 #define WITHOUT(id, env_, path_, type_, field_, preset_, min_, max_, choices_, traits_, help_)                         \
   WITH_FLAG(id, NULL, NULL, env_, path_, type_, field_, preset_, min_, max_, choices_, traits_, help_)
 

@@ -28,11 +28,11 @@ struct mf_config_key {
   const char *env;  /* NULL: none */
   const char *path;
   enum mf_key_type type;
+  unsigned traits;
   size_t offset;
   const char *preset; /* NULL: unset */
   uint64_t min, max;
   const char *choices; /* "a b"; "@file" and "@dir" are words for completion */
-  unsigned traits;
   const char *help;
 };
 extern const struct mf_config_key mf_config_keys[MF_CONFIG_N];
