@@ -297,6 +297,12 @@ static enum mf_code feed_object(struct mf_acc *a, const struct event_row *row, c
   return mf_fail(err, MF_E_INTERNAL, 0, "no such class of events");
 }
 
+/* A type stands in a line of its own in the client's stream, so one with a line break names nothing. */
+static bool is_type(struct mf_str s)
+{
+  return s.len > 0 && !memchr(s.ptr, '\n', s.len) && !memchr(s.ptr, '\r', s.len);
+}
+
 static enum mf_code feed(struct mf_acc *a, struct mf_str type, struct mf_str data, struct mf_acc_event *e,
                          struct mf_err *err)
 {
@@ -317,7 +323,7 @@ static enum mf_code feed(struct mf_acc *a, struct mf_str type, struct mf_str dat
 
   e->doc = a->doc;
   e->type = acc_has_str(root, "type") ? acc_get_str(root, "type") : type;
-  if (e->type.len == 0)
+  if (!is_type(e->type))
     return acc_complain(a, e, err, "upstream event: no type");
   if (a->strict && (!acc_has_str(root, "type") || (type.len > 0 && !mf_str_eq(type, e->type))))
     return acc_complain(a, e, err, "upstream event: its type is not that of its data");

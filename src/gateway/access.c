@@ -105,12 +105,26 @@ static bool name_is(struct mf_str s, const char *z)
   return s.len == strlen(z) && strncasecmp(s.ptr, z, s.len) == 0;
 }
 
+/* What follows a host: nothing, or a port. */
+static bool is_port(struct mf_str s)
+{
+  bool is_port = s.len == 0 || s.ptr[0] == ':';
+  for (size_t i = 1; is_port && i < s.len; i++)
+    is_port = s.ptr[i] >= '0' && s.ptr[i] <= '9';
+  return is_port;
+}
+
 bool mf_gw_host_is_local(struct mf_str host)
 {
-  if (mf_str_starts(host, "["))
-    return mf_str_is(host, "[::1]") || mf_str_starts(host, "[::1]:");
-  const char *colon = host.len ? memchr(host.ptr, ':', host.len) : NULL;
-  struct mf_str name = { host.ptr, colon ? (size_t)(colon - host.ptr) : host.len };
+  static const char loopback[] = "[::1]";
+  size_t name_n = 0;
+  if (mf_str_starts(host, loopback))
+    return is_port((struct mf_str){ host.ptr + sizeof(loopback) - 1, host.len - (sizeof(loopback) - 1) });
+  while (name_n < host.len && host.ptr[name_n] != ':' && host.ptr[name_n] != '/')
+    name_n++;
+  struct mf_str name = { host.ptr, name_n };
+  if (!is_port((struct mf_str){ host.ptr + name_n, host.len - name_n }))
+    return false;
   static const char suffix[] = ".localhost"; /* RFC 6761 §6.3: never anything else */
   size_t n = sizeof(suffix) - 1;
   if (name_is(name, "localhost") || (name.len > n && name_is((struct mf_str){ name.ptr + name.len - n, n }, suffix)))

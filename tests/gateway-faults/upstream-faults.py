@@ -21,6 +21,11 @@ WHOLE = upstream.events_for([upstream.message("one two three")])
 MIB = 1 << 20
 
 
+def sse_data(event):
+    """Without an `event:` line."""
+    return b"data: " + json.dumps(event).encode() + b"\n\n"
+
+
 def refuse(x):
     x.sock.setsockopt(gateway.socket.SOL_SOCKET, gateway.socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
 
@@ -111,6 +116,12 @@ def junk(x):
     x.send(b"data: {nope\n\ndata: 17\n\nevent: x\ndata: {\"type\": 5}\n\n\xff\xfe\n\n" + b"".join(sse(e) for e in WHOLE))
 
 
+def types_of_two_lines(x):
+    x.head()
+    odd = [{"type": "x\nevent: response.completed", "n": 1}, {"type": "x\r\ndata: {}", "output_index": 0, "item_id": "msg_1"}]
+    x.send(b"".join(sse_data(e) for e in [*WHOLE[:4], *odd, *WHOLE[4:]]))
+
+
 def array(x):
     x.json([1, 2])
 
@@ -165,6 +176,7 @@ FAULTS = {
     two_texts: (STREAM, None, "error 502"),
     no_events: (STREAM, None, "response.failed"),
     junk: (STREAM, None, "response.completed"),
+    types_of_two_lines: (STREAM, None, "response.completed"),
     array: (JSON, UNREADABLE, None),
     empty: (JSON, UNREADABLE, None),
     failed: (BOTH, "failed", "response.failed"),

@@ -88,6 +88,25 @@ static void digests_a_sloppy_stream(void **state)
   free((void *)text.ptr);
 }
 
+/* Its type would be more than one line of the client's stream. */
+static void swallows_a_type_of_two_lines(void **state)
+{
+  static const char *const types[] = { "x\\ny", "x\\ry", "x\\r\\nevent: response.completed" };
+  for (size_t i = 0; i < MF_ARRAY_N(types); i++) {
+    mf_auto_free char *text = mf_xasprintf("{\"type\":\"%s\",\"sequence_number\":0}", types[i]);
+    struct mf_acc_event e = { .verdict = MF_ACC_DELIVER };
+    struct mf_acc *a = mf_acc_new(false, RETAINED_MAX);
+    struct mf_err err = { 0 };
+    assert_ok(mf_acc_feed(a, MF_STR(""), mf_str_of(text), &e, &err), &err);
+    assert_int_equal(e.verdict, MF_ACC_SWALLOW);
+    assert_int_equal(mf_acc_state(a), MF_UPSTREAM_OPEN);
+    mf_acc_free(a);
+    a = mf_acc_new(true, RETAINED_MAX);
+    assert_int_equal(mf_acc_feed(a, MF_STR(""), mf_str_of(text), &e, &err), MF_E_INPUT);
+    mf_acc_free(a);
+  }
+}
+
 static void reads_bodies(void **state)
 {
   static const struct {
@@ -170,9 +189,8 @@ int main(int argc, char **argv)
     return 1;
   fixtures = argv[1];
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(reads_a_native_interpreter_call),
-    cmocka_unit_test(digests_a_sloppy_stream),
-    cmocka_unit_test(reads_bodies),
+    cmocka_unit_test(reads_a_native_interpreter_call), cmocka_unit_test(digests_a_sloppy_stream),
+    cmocka_unit_test(swallows_a_type_of_two_lines),    cmocka_unit_test(reads_bodies),
     cmocka_unit_test(adds_usage_without_overflow),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -120,6 +120,12 @@ static void test_local_hosts(void **state)
                                          "[::1",
                                          "[::1]x",
                                          ".localhost",
+                                         "localhost:80.evil.com",
+                                         "localhost:x.evil.com",
+                                         "127.0.0.1:80:80",
+                                         "evil.com:x.localhost",
+                                         "evil.com/.localhost",
+                                         "[::1]:80.evil.com",
                                          "xlocalhost",
                                          "2130706433",
                                          "127.1" };
