@@ -355,11 +355,18 @@ static bool checkpoint(const struct zygote *z, char *note, size_t note_n)
   return error == 0;
 }
 
-/* What most small programs do first, for the hot pages. */
-static const char hot_program[] = "import sys, json, math, re\n"
-                                  "x = [i * i for i in range(10)]\n"
-                                  "d = {'a': sum(x), 'b': f'{math.pi:.2f}'}\n"
-                                  "print(1)\nprint(d, json.dumps(d))\n";
+/* What most small programs do first, for the hot pages: those without the data stack, and those with. */
+#define HOT_PROGRAM                                                                                                    \
+  "import sys, json, math, re\n"                                                                                       \
+  "x = [i * i for i in range(10)]\n"                                                                                   \
+  "d = {'a': sum(x), 'b': f'{math.pi:.2f}'}\n"                                                                         \
+  "print(1)\nprint(d, json.dumps(d))\n"
+static const char hot_program[] = HOT_PROGRAM;
+static const char hot_data_program[] =
+    HOT_PROGRAM "import numpy as np, pandas as pd\n"
+                "rng = np.random.default_rng(0)\n"
+                "df = pd.DataFrame({'k': rng.integers(0, 50, 1000), 'v': rng.random(1000)})\n"
+                "print(df.groupby('k').v.agg(['mean', 'sum', 'count']).head(3))\n";
 
 /* Shared with the PID 1s that we clone, but never with a guest: they would be a way to each other. */
 static void *shared_area(size_t bytes)
@@ -426,7 +433,7 @@ static PyObject *serve(PyObject *self, PyObject *args)
   PyOS_BeforeFork();
   ready.checkpointed = checkpoint(z, ready.checkpoint_note, sizeof ready.checkpoint_note);
   if (z->config.warm)
-    zyg_hot_learn(z, hot_program, ready.checkpointed != 0);
+    zyg_hot_learn(z, z->config.data ? hot_data_program : hot_program, ready.checkpointed != 0);
   if ((z->config.layers & MF_LAYER_SECCOMP) && syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &z->base) != 0)
     zyg_fatal(ZYG_SOCKET_FD, MF_ZYG_FATAL, "seccomp", errno);
   ready.python_hex = (uint32_t)Py_Version;
