@@ -93,6 +93,7 @@ static enum mf_code start_provider(struct mf_service *s, struct mf_err *err)
   local.max_running = s->permits;
   local.pool_stdlib = (unsigned)c->pool_stdlib;
   local.pool_data = (unsigned)c->pool_data;
+  local.start_data = c->pool_data > 0;
   return mf_local_new(s->loop, &local, on_provider_ready, s, &s->provider, err);
 }
 
@@ -171,8 +172,9 @@ static enum mf_code start_interpreter(struct mf_service *s, struct mf_err *err)
   enum mf_code code = mf_executor_new(s->loop, s->provider, s->permits, &s->executor, err);
   if (!code)
     code = run_one(s, MF_RUNTIME_STDLIB, err);
-  /* Loading pandas takes its time: better before the first client than while it waits. */
-  if (!code && (mf_provider_caps(s->provider) & MF_CAP_PANDAS))
+  /* Loading pandas takes its time: better before the first client than while it waits. With an empty
+   * pool the operator has chosen otherwise. */
+  if (!code && s->c->pool_data > 0 && (mf_provider_caps(s->provider) & MF_CAP_PANDAS))
     code = run_one(s, MF_RUNTIME_DATA, err);
   return code && code != MF_E_CANCELLED ? mf_wrap(err, code, "code interpreter") : code;
 }

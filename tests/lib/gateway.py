@@ -126,7 +126,8 @@ class Gateway(Server):
                 if not k.startswith(("AGENTIC_", "OPENAI_", "OIDC_", "GATEWAY_", "LLM_", "DATABASE_", "SQLITE_", "CORS_"))}
         keep.update(AGENTIC_API_HOME=self.home, MAYFLY_RUNTIME=places.runtime() or "", ENABLE_OPENAPI_DOCS="true")
         if interpreter:
-            settings = dict({"enabled": "true"}, **(settings or {}))
+            # No Python with pandas until a program wants it: loading it takes seconds, and few tests do.
+            settings = dict({"enabled": "true", "pool_data": 0}, **(settings or {}))
             keep.update({"AGENTIC_CODE_INTERPRETER_" + k.upper(): str(v) for k, v in settings.items()})
         keep.update(env or {})
         argv = [places.mayfly(), "serve", "--llm-api-base", base, "--gateway-host", "127.0.0.1",

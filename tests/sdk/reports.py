@@ -170,7 +170,7 @@ def main():
     leaks.adopt_orphans()
     before = leaks.Snapshot()
     with gateway.Model(scenarios.ALL) as model:
-        with gateway.Gateway(model, settings={"max_stdout_bytes": 1 << 20, "execution_wall_time_seconds": 60}) as g:
+        with gateway.Gateway(model, settings={"pool_data": 2, "max_stdout_bytes": 1 << 20, "execution_wall_time_seconds": 60}) as g:
             simple(g)
             case_10(g, model)
         with gateway.Gateway(model, settings={"execution_wall_time_seconds": 1}) as g:

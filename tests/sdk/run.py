@@ -77,7 +77,7 @@ def main():
     leaks.adopt_orphans()
     before = leaks.Snapshot()
     with gateway.Model(scenarios.ALL) as model:
-        with gateway.Gateway(model, settings={"max_concurrent_guests": 8, "max_aggregate_guest_memory_bytes": 8 << 27,
+        with gateway.Gateway(model, settings={"pool_data": 2, "max_concurrent_guests": 8, "max_aggregate_guest_memory_bytes": 8 << 27,
                                               "max_aggregate_worker_memory_bytes": 8 << 30}) as g:
             for run in chosen:
                 run(t, g.url())

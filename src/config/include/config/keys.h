@@ -78,7 +78,7 @@
   PLAIN(CI_POOL_STDLIB, "AGENTIC_CODE_INTERPRETER_POOL_STDLIB", "code_interpreter.pool_stdlib", NUMBER, pool_stdlib,   \
     IS("2"), 0, 64, NULL, 0, "sandboxes kept ready for the standard library")                                          \
   PLAIN(CI_POOL_DATA, "AGENTIC_CODE_INTERPRETER_POOL_DATA", "code_interpreter.pool_data", NUMBER, pool_data,           \
-    IS("2"), 0, 64, NULL, 0, "sandboxes kept ready with numpy and pandas loaded")                                      \
+    IS("2"), 0, 64, NULL, 0, "sandboxes kept ready with numpy and pandas loaded; 0: loaded when first needed")         \
   PLAIN(CI_SOURCE, "AGENTIC_CODE_INTERPRETER_MAX_SOURCE_BYTES", "code_interpreter.max_source_bytes", NUMBER,           \
     interpreter.max_source_bytes, IS("65536"), 1, 524288, NULL, 0, "of a program")                                     \
   PLAIN(CI_WALL, "AGENTIC_CODE_INTERPRETER_EXECUTION_WALL_TIME_SECONDS",                                               \
