@@ -126,6 +126,11 @@ static enum mf_code check_missing_features(const struct mf_config *c, struct mf_
                    "database_url (%s): this version cannot use PostgreSQL; give sqlite:///path or leave it out",
                    origin);
   }
+  /* Not shown: an address of a server may hold a password. */
+  if (!mf_str_starts(db, "sqlite:") && strstr(c->database_url, "://")) {
+    origin_of(c, MF_CONFIG_DATABASE_URL, origin);
+    return mf_fail(err, MF_E_INPUT, 0, "database_url (%s): expected sqlite:///path or a plain path", origin);
+  }
   return MF_OK;
 }
 

@@ -65,7 +65,8 @@ def check_errors(t):
             ("a relative home", None, {"AGENTIC_API_HOME": "here"}, [], "AGENTIC_API_HOME: expected an absolute path"),
             ("0.0.0.0 without a key", "", {}, ["--gateway-host", "0.0.0.0"], "no key is set"),
             ("OIDC", "", {"OIDC_ISSUER": "https://i", "OIDC_AUDIENCE": "a"}, [], "cannot check OIDC tokens"),
-            ("PostgreSQL", "database_url = \"postgres://h/d\"\n", {}, [], "cannot use PostgreSQL")]:
+            ("PostgreSQL", "database_url = \"postgres://h/d\"\n", {}, [], "cannot use PostgreSQL"),
+            ("another database", "database_url = \"mysql://u:hush@h/d\"\n", {}, [], "config.toml:1): expected sqlite:///path")]:
         with Place() as place:
             t.check("refused in one line: " + name, one_line(config(place, *words, env=env, toml=toml), part, 1))
     with Place() as place:

@@ -218,6 +218,7 @@ static const struct {
   { "OIDC_ISSUER", "https://i", "oidc_issuer (environment OIDC_ISSUER)", "oidc_audience" },
   { "OIDC_AUDIENCE", "a", "oidc_audience", "oidc_issuer" },
   { "DATABASE_URL", "postgres://h/d", "DATABASE_URL", "PostgreSQL" },
+  { "DATABASE_URL", "mysql://u:p@h/d", "DATABASE_URL", "expected sqlite:///path or a plain path" },
   { "MAYFLY_TLS_CERT", "/c.pem", "server.tls_cert", "server.tls_key" },
   { "MAYFLY_LOG_FORMAT", "xml", "MAYFLY_LOG_FORMAT", "text json" },
   { "AGENTIC_API_HOME", "relative", "AGENTIC_API_HOME", "absolute" },
