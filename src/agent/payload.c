@@ -18,12 +18,15 @@ struct echo {
   const char *key;
   unsigned types;        /* values of other types are as if they had not been said */
   const char *otherwise; /* JSON; NULL: left out */
+  bool is_dropped;       /* not passed on, so what the client says of it changes nothing */
 };
 static const struct echo echoes[] = {
+  { "frequency_penalty", IS(MF_JSON_NUM), "0.0", .is_dropped = true },
   { "max_output_tokens", IS(MF_JSON_NUM), "null" },
   { "max_tool_calls", IS(MF_JSON_NUM), "null" },
   { "metadata", IS(MF_JSON_OBJ), "{}" },
   { "parallel_tool_calls", IS(MF_JSON_BOOL), "true" },
+  { "presence_penalty", IS(MF_JSON_NUM), "0.0", .is_dropped = true },
   { "prompt_cache_key", IS(MF_JSON_STR), "null" },
   { "reasoning", IS(MF_JSON_OBJ), "{\"effort\":null,\"summary\":null}" },
   { "safety_identifier", IS(MF_JSON_STR), "null" },
@@ -40,7 +43,7 @@ static void write_echo(struct mf_json_writer *w, const struct run *run, const st
                        const struct mf_json_val *upstream)
 {
   const struct mf_json_val *v = mf_json_get(mf_json_root(run->t.r->doc), e->key);
-  if (!v || !(IS(mf_json_type_of(v)) & e->types))
+  if (!v || e->is_dropped || !(IS(mf_json_type_of(v)) & e->types))
     v = mf_json_get(upstream, e->key);
   bool is_said = v && (IS(mf_json_type_of(v)) & e->types);
   if (!is_said && !e->otherwise)

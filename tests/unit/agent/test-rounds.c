@@ -87,11 +87,16 @@ static void test_members(void **state)
                                        "previous_response_id",
                                        "conversation_id",
                                        "instructions" };
-  static const char *const others[] = {
-    "background",       "completed_at", "max_output_tokens", "max_tool_calls", "metadata",    "parallel_tool_calls",
-    "prompt_cache_key", "reasoning",    "safety_identifier", "store",          "temperature", "text",
-    "tool_choice",      "tools",        "top_logprobs",      "top_p",          "truncation"
-  };
+  static const char *const others[] = { "frequency_penalty", "presence_penalty",
+                                        "background",        "completed_at",
+                                        "max_output_tokens", "max_tool_calls",
+                                        "metadata",          "parallel_tool_calls",
+                                        "prompt_cache_key",  "reasoning",
+                                        "safety_identifier", "store",
+                                        "temperature",       "text",
+                                        "tool_choice",       "tools",
+                                        "top_logprobs",      "top_p",
+                                        "truncation" };
   const struct mf_json_limits limits = { SIZE_MAX, 64 };
   struct bench b;
   bench_open(&b, "{'rounds':[{'text':'a'}]}");
