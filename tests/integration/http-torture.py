@@ -19,6 +19,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 
+import gateway  # noqa: E402
 from tap import Tap  # noqa: E402
 
 PATIENCE = 20  # seconds until a thing that must happen counts as not happening
@@ -26,31 +27,15 @@ BODY_MAX = 1 << 20
 tap = Tap()
 
 
-class Server:
+class Server(gateway.Server):
     def __init__(self, *options):
         self.unix = options[options.index("--unix") + 1] if "--unix" in options else None
         self.tls = "--cert" in options
-        self.process = subprocess.Popen([sys.argv[1], "--body-max", str(BODY_MAX), *options], stdout=subprocess.PIPE)
+        self.start([sys.argv[1], "--body-max", str(BODY_MAX), *options])
         line = self.process.stdout.readline().split()
         if not line:
             raise SystemExit("http-echo did not start: status %s" % self.process.wait())
         self.port = int(line[1]) if len(line) > 1 else None
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.stop()
-
-    def stop(self):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        try:
-            return self.process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-            return "hangs"
 
     def connect(self, receive_bytes=None):
         s = socket.socket(socket.AF_UNIX if self.unix else socket.AF_INET)

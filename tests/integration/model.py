@@ -3,7 +3,6 @@
 import http.client
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import threading
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 
+import gateway  # noqa: E402
 import places  # noqa: E402
 import tap  # noqa: E402
 
@@ -20,7 +20,7 @@ PATIENCE = 30  # seconds until a thing that must happen counts as not happening
 t = tap.Tap()
 
 
-class Model:
+class Model(gateway.Model):
     def __init__(self, scenario, *options):
         self.folder = tempfile.TemporaryDirectory(prefix="mf-model-")
         path = scenario
@@ -28,30 +28,7 @@ class Model:
             path = os.path.join(self.folder.name, "scenario.json")
             with open(path, "w", encoding="utf-8") as f:
                 json.dump(scenario, f)
-        self.process = subprocess.Popen([places.mayfly(), "model", path, *options], stdout=subprocess.PIPE)
-        line = self.process.stdout.readline().decode()
-        if not line.startswith("listening on http://127.0.0.1:"):
-            raise SystemExit("the model did not start: %r" % line)
-        self.port = int(line.split(":")[2].split("/")[0])
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.stop()
-
-    def stop(self):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        try:
-            return self.process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-            return "hangs"
-        finally:
-            self.process.stdout.close()
-            self.folder.cleanup()
+        self.serve(path, *options)
 
     def call(self, method, path, body=None, headers=()):
         """Status, headers, body. An unfinished body is in the exception."""

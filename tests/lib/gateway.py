@@ -93,6 +93,9 @@ class Model(Server):
         path = os.path.join(self.folder.name, "scenario.json")
         with open(path, "w", encoding="utf-8") as f:
             json.dump({"scenarios": scenarios, "paths": paths or {}}, f)
+        self.serve(path, *options)
+
+    def serve(self, path, *options):
         self.start([places.mayfly(), "model", path, *options])
         line = self.process.stdout.readline().decode()
         if not line.startswith("listening on http://127.0.0.1:"):
