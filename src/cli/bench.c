@@ -5,11 +5,11 @@
 
 #include "base/num.h"
 #include "base/time.h"
-#include "cli.h"
 #include "json/json.h"
 #include "local/local.h"
 #include "measure.h"
 #include "stage.h"
+#include "words.h"
 
 #include "base/banned.h"
 
@@ -70,7 +70,7 @@ struct bench_args {
   struct mf_local_config config;
   uint64_t runs, seconds, concurrency, gap_ms;
   const char *mode, *kind, *job, *show_job, *runtime_dir;
-  bool json, samples, help;
+  bool json, samples;
 };
 
 struct variant {
@@ -94,13 +94,11 @@ struct bench {
 
 /* ---- words ---- */
 
-static enum mf_code take_option(struct bench_args *a, const struct mf_opt *o, const char *value, struct mf_err *err)
+static enum mf_code take_option(void *args, const struct mf_opt *o, const char *value, struct mf_err *err)
 {
+  struct bench_args *a = args;
   struct mf_str text = mf_str_of(value);
   switch (o->id) {
-  case MF_OPT_HELP:
-    a->help = true;
-    return MF_OK;
   case OPT_JSON:
     a->json = true;
     return MF_OK;
@@ -138,25 +136,6 @@ static enum mf_code take_option(struct bench_args *a, const struct mf_opt *o, co
     return MF_OK;
   default:
     return mf_fail(err, MF_E_INTERNAL, 0, "option --%s has no meaning", o->name);
-  }
-}
-
-static enum mf_code parse_args(struct bench_args *a, const struct mf_command *self, int argc, char **argv,
-                               struct mf_err *err)
-{
-  struct mf_opt_parser p;
-  const struct mf_opt *o;
-  const char *value;
-
-  mf_opt_init(&p, self->opts, argc, argv);
-  for (;;) {
-    enum mf_code code = mf_opt_next(&p, &o, &value, err);
-    if (code == MF_OK && !o && value)
-      code = mf_fail(err, MF_E_INPUT, 0, "bench: takes no arguments");
-    if (code == MF_OK && o)
-      code = take_option(a, o, value, err);
-    if (code != MF_OK || !o)
-      return code;
   }
 }
 
@@ -375,24 +354,17 @@ static int run_measured(struct bench_args *a)
 
 static int run_bench(const struct mf_command *self, int argc, char **argv)
 {
+  static const struct mf_words words = { .take_option = take_option };
   struct bench_args a = { .runs = 200, .seconds = 3, .gap_ms = 20 };
-  struct mf_err err = { 0 };
+  int exit;
   long processors = sysconf(_SC_NPROCESSORS_ONLN);
 
   a.concurrency = (uint64_t)MF_MIN(MF_MAX(processors, 1L), 64L);
   mf_local_config_default(&a.config);
   a.config.max_running = 96; /* above any concurrency: a place is taken until its run is reaped */
   a.config.warm = true;
-  if (parse_args(&a, self, argc, argv, &err) != MF_OK) {
-    mf_say("%s", err.msg);
-    return MF_EXIT_USAGE;
-  }
-  if (a.help) {
-    mf_auto_buf struct mf_buf out;
-    mf_buf_init(&out, 65536);
-    mf_help_command(self, &out);
-    return mf_print_exit(mf_buf_str(&out));
-  }
+  if (!mf_words_read(self, &words, &a, argc, argv, &exit))
+    return exit;
   for (size_t i = 0; a.show_job && i < MF_ARRAY_N(jobs); i++)
     if (strcmp(jobs[i].name, a.show_job) == 0)
       return mf_print_exit(mf_str_of(jobs[i].source));

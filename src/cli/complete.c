@@ -1,5 +1,5 @@
 /* Shell completion, made from the same tables as the parser and the help. */
-#include "cli.h"
+#include "words.h"
 
 #include "base/banned.h"
 
@@ -231,32 +231,25 @@ static const struct {
   { "fish", mf_complete_fish },
 };
 
+static enum mf_code take_word(void *args, const char *word, bool ended, struct mf_err *err)
+{
+  const char **shell = args;
+  if (*shell)
+    return mf_fail(err, MF_E_INPUT, 0, "completion: one shell at a time");
+  *shell = word;
+  return MF_OK;
+}
+
 static int run_completion(const struct mf_command *self, int argc, char **argv)
 {
-  struct mf_opt_parser p;
-  const struct mf_opt *o;
-  const char *value, *shell = NULL;
-  struct mf_err err = { 0 };
-  mf_auto_buf struct mf_buf out;
+  static const struct mf_words words = { .take_word = take_word };
+  const char *shell = NULL;
+  int exit;
+  if (!mf_words_read(self, &words, (void *)&shell, argc, argv, &exit))
+    return exit;
 
+  mf_auto_buf struct mf_buf out;
   mf_buf_init(&out, SCRIPT_BYTES_MAX);
-  mf_opt_init(&p, self->opts, argc, argv);
-  for (;;) {
-    enum mf_code code = mf_opt_next(&p, &o, &value, &err);
-    if (code == MF_OK && !o && value && shell)
-      code = mf_fail(&err, MF_E_INPUT, 0, "completion: one shell at a time");
-    if (code != MF_OK) {
-      mf_say("%s", err.msg);
-      return MF_EXIT_USAGE;
-    }
-    if (o) { /* the only option is --help */
-      mf_help_command(self, &out);
-      return mf_print_exit(mf_buf_str(&out));
-    }
-    if (!value)
-      break;
-    shell = value;
-  }
   for (size_t i = 0; shell && i < MF_ARRAY_N(scripts); i++) {
     if (strcmp(scripts[i].shell, shell) == 0) {
       scripts[i].write(&out);

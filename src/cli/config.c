@@ -1,6 +1,6 @@
 /* `mayfly config`: the effective configuration, and where each value came from. */
-#include "cli.h"
 #include "settings.h"
+#include "words.h"
 
 #include "base/banned.h"
 
@@ -20,30 +20,17 @@ static const struct mf_opt config_opts[] = {
 
 struct config_args {
   struct mf_config_input in;
-  bool json, reference, help;
+  bool json, reference;
 };
 
-static enum mf_code parse_args(struct config_args *a, const struct mf_command *self, int argc, char **argv,
-                               struct mf_err *err)
+static enum mf_code take_option(void *args, const struct mf_opt *o, const char *value, struct mf_err *err)
 {
-  struct mf_opt_parser p;
-  const struct mf_opt *o;
-  const char *value;
-
-  mf_settings_init(&a->in);
-  mf_opt_init(&p, self->opts, argc, argv);
-  for (;;) {
-    enum mf_code code = mf_opt_next(&p, &o, &value, err);
-    if (code == MF_OK && !o && value)
-      code = mf_fail(err, MF_E_INPUT, 0, "config: takes no arguments");
-    if (code != MF_OK || !o)
-      return code;
-    if (mf_settings_take(&a->in, o, value))
-      continue;
-    a->json |= o->id == OPT_JSON;
-    a->reference |= o->id == OPT_REFERENCE;
-    a->help |= o->id == MF_OPT_HELP;
-  }
+  struct config_args *a = args;
+  if (mf_settings_take(&a->in, o, value))
+    return MF_OK;
+  a->json |= o->id == OPT_JSON;
+  a->reference |= o->id == OPT_REFERENCE;
+  return MF_OK;
 }
 
 static void show(const struct mf_config *c, enum mf_config_id id, struct mf_buf *value, char origin[ORIGIN_BYTES])
@@ -128,21 +115,18 @@ static int show_config(struct config_args *a, struct mf_buf *out)
 
 static int run_config(const struct mf_command *self, int argc, char **argv)
 {
+  static const struct mf_words words = { .take_option = take_option };
   struct config_args a = { .json = false };
-  struct mf_err err = { 0 };
+  int exit;
+  mf_settings_init(&a.in);
+  if (!mf_words_read(self, &words, &a, argc, argv, &exit))
+    return exit;
+
   mf_auto_buf struct mf_buf out;
   mf_buf_init(&out, TEXT_BYTES_MAX);
-
-  if (parse_args(&a, self, argc, argv, &err) != MF_OK) {
-    mf_say("%s", err.msg);
-    return MF_EXIT_USAGE;
-  }
-  if (!a.help && !a.reference)
+  if (!a.reference)
     return show_config(&a, &out);
-  if (a.help)
-    mf_help_command(self, &out);
-  else
-    mf_config_reference(&out);
+  mf_config_reference(&out);
   return mf_print_exit(mf_buf_str(&out));
 }
 

@@ -3,7 +3,6 @@
 
 #include "base/log.h"
 #include "base/time.h"
-#include "cli.h"
 #include "http/client.h"
 #include "http/sse.h"
 #include "json/json.h"
@@ -12,6 +11,7 @@
 #include "settings.h"
 #include "stage.h"
 #include "transcript.h"
+#include "words.h"
 
 /* Made from examples/demo when the program is built. */
 #include "demo-orders.h"
@@ -35,7 +35,7 @@ static const struct mf_opt demo_opts[] = {
 
 struct demo_args {
   const char *isolation, *runtime;
-  bool json, help;
+  bool json;
 };
 
 struct demo {
@@ -267,43 +267,25 @@ static enum mf_code run_stage(struct demo *d, struct mf_err *err)
   return code ? code : mf_loop_run(d->stage.loop, err);
 }
 
-static enum mf_code parse_args(struct demo_args *a, const struct mf_command *self, int argc, char **argv,
-                               struct mf_err *err)
+static enum mf_code take_option(void *args, const struct mf_opt *o, const char *value, struct mf_err *err)
 {
-  struct mf_opt_parser p;
-  const struct mf_opt *o;
-  const char *value;
-
-  mf_opt_init(&p, self->opts, argc, argv);
-  for (;;) {
-    enum mf_code code = mf_opt_next(&p, &o, &value, err);
-    if (!code && !o && value)
-      code = mf_fail(err, MF_E_INPUT, 0, "demo: takes no arguments");
-    if (code || !o)
-      return code;
-    if (o->id == OPT_ISOLATION)
-      a->isolation = value;
-    else if (o->id == OPT_RUNTIME)
-      a->runtime = value;
-    a->json |= o->id == OPT_JSON;
-    a->help |= o->id == MF_OPT_HELP;
-  }
+  struct demo_args *a = args;
+  if (o->id == OPT_ISOLATION)
+    a->isolation = value;
+  else if (o->id == OPT_RUNTIME)
+    a->runtime = value;
+  a->json |= o->id == OPT_JSON;
+  return MF_OK;
 }
 
 static int run_demo(const struct mf_command *self, int argc, char **argv)
 {
-  struct demo_args a = { .help = false };
+  static const struct mf_words words = { .take_option = take_option };
+  struct demo_args a = { .json = false };
   struct mf_err err = { 0 };
-  if (parse_args(&a, self, argc, argv, &err)) {
-    mf_say("%s", err.msg);
-    return MF_EXIT_USAGE;
-  }
-  if (a.help) {
-    mf_auto_buf struct mf_buf out;
-    mf_buf_init(&out, 16384);
-    mf_help_command(self, &out);
-    return mf_print_exit(mf_buf_str(&out));
-  }
+  int exit;
+  if (!mf_words_read(self, &words, &a, argc, argv, &exit))
+    return exit;
   struct demo d = { .args = &a };
   enum mf_code code = run_stage(&d, &err);
   if (code)

@@ -3,9 +3,9 @@
 #include <unistd.h>
 
 #include "base/num.h"
-#include "cli.h"
 #include "json/json.h"
 #include "local/local.h"
+#include "words.h"
 
 #include "base/banned.h"
 
@@ -26,47 +26,33 @@ static const struct mf_opt doctor_opts[] = {
 
 struct doctor_args {
   struct mf_local_config config;
-  bool json, help;
+  bool json;
 };
 
-static enum mf_code parse_args(struct doctor_args *a, const struct mf_command *self, int argc, char **argv,
-                               struct mf_err *err)
+static enum mf_code take_option(void *args, const struct mf_opt *o, const char *value, struct mf_err *err)
 {
-  struct mf_opt_parser p;
-  const struct mf_opt *o;
-  const char *value;
+  struct doctor_args *a = args;
   uint64_t n;
-
-  mf_opt_init(&p, self->opts, argc, argv);
-  for (;;) {
-    enum mf_code code = mf_opt_next(&p, &o, &value, err);
-    if (code == MF_OK && !o && value)
-      code = mf_fail(err, MF_E_INPUT, 0, "doctor: takes no arguments");
-    if (code != MF_OK || !o)
-      return code;
-    switch (o->id) {
-    case MF_OPT_HELP:
-      a->help = true;
-      break;
-    case OPT_JSON:
-      a->json = true;
-      break;
-    case OPT_RUNTIME:
-      a->config.runtime_dir = value;
-      break;
-    case OPT_NO_CGROUP:
-      a->config.use_cgroup = false;
-      break;
-    case OPT_DISABLE_LAYERS:
-      code = mf_parse_u64(mf_str_of(value), "--test-disable-layers", 0, UINT32_MAX, &n, err);
-      if (code != MF_OK)
-        return code;
+  enum mf_code code = MF_OK;
+  switch (o->id) {
+  case OPT_JSON:
+    a->json = true;
+    break;
+  case OPT_RUNTIME:
+    a->config.runtime_dir = value;
+    break;
+  case OPT_NO_CGROUP:
+    a->config.use_cgroup = false;
+    break;
+  case OPT_DISABLE_LAYERS:
+    code = mf_parse_u64(mf_str_of(value), "--test-disable-layers", 0, UINT32_MAX, &n, err);
+    if (!code)
       a->config.disable_layers = (uint32_t)n;
-      break;
-    default:
-      break;
-    }
+    break;
+  default:
+    break;
   }
+  return code;
 }
 
 static const struct {
@@ -122,22 +108,16 @@ static void put_json(const struct mf_probe_row *rows, unsigned n, unsigned fail_
 
 static int run_doctor(const struct mf_command *self, int argc, char **argv)
 {
+  static const struct mf_words words = { .take_option = take_option };
   struct doctor_args a = { .json = false };
-  struct mf_err err = { 0 };
-  mf_auto_buf struct mf_buf out;
-
-  mf_buf_init(&out, TEXT_BYTES_MAX);
+  int status;
   mf_local_config_default(&a.config);
   a.config.warm = false; /* whether it works, not how fast */
-  if (parse_args(&a, self, argc, argv, &err) != MF_OK) {
-    mf_say("%s", err.msg);
-    return MF_EXIT_USAGE;
-  }
-  if (a.help) {
-    mf_help_command(self, &out);
-    return mf_print_exit(mf_buf_str(&out));
-  }
+  if (!mf_words_read(self, &words, &a, argc, argv, &status))
+    return status;
 
+  mf_auto_buf struct mf_buf out;
+  mf_buf_init(&out, TEXT_BYTES_MAX);
   struct mf_probe_row *rows = mf_xcalloc(MF_PROBE_ROWS_MAX, sizeof(*rows));
   unsigned fail_n = 0, n = mf_local_probe(&a.config, rows);
   for (unsigned i = 0; i < n; i++)
@@ -148,7 +128,7 @@ static int run_doctor(const struct mf_command *self, int argc, char **argv)
     put_text(rows, n, fail_n, &out);
   free(rows);
 
-  int status = fail_n ? 1 : 0;
+  status = fail_n ? 1 : 0;
   (void)mf_print(mf_buf_str(&out), &status);
   return status;
 }

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "base/path.h"
-#include "cli.h"
+#include "words.h"
 
 #include "base/banned.h"
 
@@ -41,30 +41,22 @@ void mf_help_overview(struct mf_buf *out)
          "First steps: 'mayfly doctor' says what this machine can do, then 'mayfly run analysis.py -f sales.csv'.\n");
 }
 
+static enum mf_code take_word(void *args, const char *word, bool ended, struct mf_err *err)
+{
+  const struct mf_command **about = args;
+  if (*about)
+    return mf_fail(err, MF_E_INPUT, 0, "help: one command at a time");
+  *about = mf_command_find(word);
+  return *about ? MF_OK : mf_command_unknown(word, err);
+}
+
 static int run_help(const struct mf_command *self, int argc, char **argv)
 {
-  struct mf_opt_parser p;
-  const struct mf_opt *o;
-  const char *value;
+  static const struct mf_words words = { .take_word = take_word };
   const struct mf_command *about = NULL;
-  struct mf_err err = { 0 };
-
-  mf_opt_init(&p, self->opts, argc, argv);
-  for (;;) {
-    enum mf_code code = mf_opt_next(&p, &o, &value, &err);
-    if (code == MF_OK && !o && !value)
-      break;
-    if (code == MF_OK && o)
-      about = self;
-    else if (code == MF_OK && about)
-      code = mf_fail(&err, MF_E_INPUT, 0, "help: one command at a time");
-    else if (code == MF_OK && !(about = mf_command_find(value)))
-      code = mf_command_unknown(value, &err);
-    if (code != MF_OK) {
-      mf_say("%s", err.msg);
-      return MF_EXIT_USAGE;
-    }
-  }
+  int exit;
+  if (!mf_words_read(self, &words, (void *)&about, argc, argv, &exit))
+    return exit;
 
   mf_auto_buf struct mf_buf out;
   mf_buf_init(&out, HELP_BYTES_MAX);

@@ -5,9 +5,9 @@
 #include "base/fd.h"
 #include "base/num.h"
 #include "base/time.h"
-#include "cli.h"
 #include "model/model.h"
 #include "stage.h"
+#include "words.h"
 
 #include "base/banned.h"
 
@@ -26,43 +26,35 @@ static const struct mf_opt model_opts[] = {
 struct model_args {
   const char *scenario, *host, *port_file;
   uint64_t port;
-  bool quiet, help;
+  bool quiet;
 };
 
-static enum mf_code parse_args(struct model_args *a, const struct mf_command *self, int argc, char **argv,
-                               struct mf_err *err)
+static enum mf_code take_option(void *args, const struct mf_opt *o, const char *value, struct mf_err *err)
 {
-  struct mf_opt_parser p;
-  const struct mf_opt *o;
-  const char *value;
-
-  mf_opt_init(&p, self->opts, argc, argv);
-  for (;;) {
-    enum mf_code code = mf_opt_next(&p, &o, &value, err);
-    if (!code && !o && !value)
-      break;
-    if (!code && !o && a->scenario)
-      code = mf_fail(err, MF_E_INPUT, 0, "model: one scenario at a time");
-    if (code)
-      return code;
-    if (!o)
-      a->scenario = value;
-    else if (o->id == OPT_HOST)
-      a->host = value;
-    else if (o->id == OPT_PORT)
-      code = mf_parse_u64(mf_str_of(value), "--port", 0, 65535, &a->port, err);
-    else if (o->id == OPT_PORT_FILE)
-      a->port_file = value;
-    else if (o->id == OPT_QUIET)
-      a->quiet = true;
-    else
-      a->help = true;
-    if (code)
-      return code;
-  }
-  if (!a->scenario && !a->help)
-    return mf_fail(err, MF_E_INPUT, 0, "model: name a scenario file");
+  struct model_args *a = args;
+  if (o->id == OPT_PORT)
+    return mf_parse_u64(mf_str_of(value), "--port", 0, 65535, &a->port, err);
+  if (o->id == OPT_HOST)
+    a->host = value;
+  else if (o->id == OPT_PORT_FILE)
+    a->port_file = value;
+  a->quiet |= o->id == OPT_QUIET;
   return MF_OK;
+}
+
+static enum mf_code take_word(void *args, const char *word, bool ended, struct mf_err *err)
+{
+  struct model_args *a = args;
+  if (a->scenario)
+    return mf_fail(err, MF_E_INPUT, 0, "model: one scenario at a time");
+  a->scenario = word;
+  return MF_OK;
+}
+
+static enum mf_code check(const void *args, struct mf_err *err)
+{
+  const struct model_args *a = args;
+  return a->scenario ? MF_OK : mf_fail(err, MF_E_INPUT, 0, "model: name a scenario file");
 }
 
 struct serving {
@@ -97,18 +89,12 @@ static enum mf_code serve(struct serving *s, const struct model_args *a, struct 
 
 static int run_model(const struct mf_command *self, int argc, char **argv)
 {
+  static const struct mf_words words = { .take_option = take_option, .take_word = take_word, .check = check };
   struct model_args a = { 0 };
   struct mf_err err = { 0 };
-  if (parse_args(&a, self, argc, argv, &err)) {
-    mf_say("%s", err.msg);
-    return MF_EXIT_USAGE;
-  }
-  if (a.help) {
-    mf_auto_buf struct mf_buf out;
-    mf_buf_init(&out, 16384);
-    mf_help_command(self, &out);
-    return mf_print_exit(mf_buf_str(&out));
-  }
+  int exit;
+  if (!mf_words_read(self, &words, &a, argc, argv, &exit))
+    return exit;
 
   mf_auto_free char *text = NULL;
   size_t n = 0;

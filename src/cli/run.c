@@ -6,13 +6,13 @@
 
 #include "base/num.h"
 #include "base/path.h"
-#include "cli.h"
 #include "console.h"
 #include "deliver.h"
 #include "input.h"
 #include "local/local.h"
 #include "report.h"
 #include "stage.h"
+#include "words.h"
 
 #include "base/banned.h"
 
@@ -75,7 +75,7 @@ struct run_args {
   unsigned file_n;
   struct mf_str argv[MF_ARGV_COUNT_MAX];
   unsigned argv_n;
-  bool json, receipt, force, help;
+  bool json, receipt, force;
 };
 
 struct run_state {
@@ -116,15 +116,13 @@ static enum mf_code take_number(const struct mf_opt *o, const char *value, uint6
   return mf_parse_u64(mf_str_of(value), what, min, max, ret, err);
 }
 
-static enum mf_code take_option(struct run_args *a, const struct mf_opt *o, const char *value, struct mf_err *err)
+static enum mf_code take_option(void *args, const struct mf_opt *o, const char *value, struct mf_err *err)
 {
+  struct run_args *a = args;
   uint64_t n = 0;
   enum mf_code code = MF_OK;
 
   switch (o->id) {
-  case MF_OPT_HELP:
-    a->help = true;
-    break;
   case OPT_FILE:
     if (a->file_n < MF_ARRAY_N(a->files))
       a->files[a->file_n++] = value;
@@ -190,8 +188,9 @@ static enum mf_code take_option(struct run_args *a, const struct mf_opt *o, cons
   return code;
 }
 
-static enum mf_code take_word(struct run_args *a, bool ended, const char *word, struct mf_err *err)
+static enum mf_code take_word(void *args, const char *word, bool ended, struct mf_err *err)
 {
+  struct run_args *a = args;
   char shown[120];
   if (!a->source) {
     a->source = word;
@@ -208,26 +207,10 @@ static enum mf_code take_word(struct run_args *a, bool ended, const char *word, 
   return MF_OK;
 }
 
-static enum mf_code parse_args(struct run_args *a, const struct mf_command *self, int argc, char **argv,
-                               struct mf_err *err)
+static enum mf_code check(const void *args, struct mf_err *err)
 {
-  struct mf_opt_parser p;
-  const struct mf_opt *o;
-  const char *value;
-
-  mf_opt_init(&p, self->opts, argc, argv);
-  for (;;) {
-    enum mf_code code = mf_opt_next(&p, &o, &value, err);
-    if (code == MF_OK && !o && !value)
-      break;
-    if (code == MF_OK)
-      code = o ? take_option(a, o, value, err) : take_word(a, p.ended, value, err);
-    if (code != MF_OK)
-      return code;
-  }
-  if (!a->source && !a->help)
-    return mf_fail(err, MF_E_INPUT, 0, "run: needs a program: a file, or - for standard input");
-  return MF_OK;
+  const struct run_args *a = args;
+  return a->source ? MF_OK : mf_fail(err, MF_E_INPUT, 0, "run: needs a program: a file, or - for standard input");
 }
 
 /* ---- the run ---- */
@@ -551,7 +534,7 @@ static int run_with_args(struct run_args *a)
 
 static int run_run(const struct mf_command *self, int argc, char **argv)
 {
-  struct mf_err err = { 0 };
+  static const struct mf_words words = { .take_option = take_option, .take_word = take_word, .check = check };
   int status;
 
   struct run_args *a = mf_xcalloc(1, sizeof(*a));
@@ -562,16 +545,10 @@ static int run_run(const struct mf_command *self, int argc, char **argv)
   a->config.warm = false;
   a->config.checkpoint = MF_CHECKPOINT_OFF;
 
-  if (parse_args(a, self, argc, argv, &err) != MF_OK) {
-    status = fail_input(&err);
-  } else if (a->help) {
-    mf_auto_buf struct mf_buf out;
-    mf_buf_init(&out, 65536);
-    mf_help_command(self, &out);
-    status = mf_print_exit(mf_buf_str(&out));
-  } else {
+  if (mf_words_read(self, &words, a, argc, argv, &status))
     status = run_with_args(a);
-  }
+  else if (status == MF_EXIT_USAGE)
+    status = MF_EXIT_OURS;
   free(a);
   return status;
 }

@@ -3,10 +3,10 @@
 
 #include "announce.h"
 #include "base/log.h"
-#include "cli.h"
 #include "service.h"
 #include "settings.h"
 #include "stage.h"
+#include "words.h"
 
 #include "base/banned.h"
 
@@ -23,7 +23,7 @@ static const struct mf_opt serve_opts[] = {
 struct serve_args {
   struct mf_config_input in;
   const char *port_file;
-  bool quiet, help;
+  bool quiet;
 };
 
 struct serving {
@@ -36,30 +36,22 @@ struct serving {
   struct mf_err err;
 };
 
-static enum mf_code parse_args(struct serve_args *a, const struct mf_command *self, int argc, char **argv,
-                               struct mf_err *err)
+static enum mf_code take_option(void *args, const struct mf_opt *o, const char *value, struct mf_err *err)
 {
-  struct mf_opt_parser p;
-  const struct mf_opt *o;
-  const char *value;
+  struct serve_args *a = args;
+  if (mf_settings_take(&a->in, o, value))
+    return MF_OK;
+  if (o->id == OPT_PORT_FILE)
+    a->port_file = value;
+  a->quiet |= o->id == OPT_QUIET;
+  return MF_OK;
+}
 
-  mf_settings_init(&a->in);
-  mf_opt_init(&p, self->opts, argc, argv);
-  for (;;) {
-    enum mf_code code = mf_opt_next(&p, &o, &value, err);
-    if (!code && !o && value)
-      code = mf_fail(err, MF_E_INPUT, 0,
-                     "serve: unexpected word '%.80s': it starts no LLM server; name one that runs with --llm-api-base",
-                     value);
-    if (code || !o)
-      return code;
-    if (mf_settings_take(&a->in, o, value))
-      continue;
-    if (o->id == OPT_PORT_FILE)
-      a->port_file = value;
-    a->quiet |= o->id == OPT_QUIET;
-    a->help |= o->id == MF_OPT_HELP;
-  }
+static enum mf_code take_word(void *args, const char *word, bool ended, struct mf_err *err)
+{
+  return mf_fail(err, MF_E_INPUT, 0,
+                 "serve: unexpected word '%.80s': it starts no LLM server; name one that runs with --llm-api-base",
+                 word);
 }
 
 static void set_log(const struct mf_config *c)
@@ -145,18 +137,13 @@ static enum mf_code serve(struct serving *s, struct mf_config_input *in, struct 
 
 static int run_serve(const struct mf_command *self, int argc, char **argv)
 {
-  struct serve_args a = { .help = false };
+  static const struct mf_words words = { .take_option = take_option, .take_word = take_word };
+  struct serve_args a = { .quiet = false };
   struct mf_err err = { 0 };
-  if (parse_args(&a, self, argc, argv, &err)) {
-    mf_say("%s", err.msg);
-    return MF_EXIT_USAGE;
-  }
-  if (a.help) {
-    mf_auto_buf struct mf_buf out;
-    mf_buf_init(&out, 65536);
-    mf_help_command(self, &out);
-    return mf_print_exit(mf_buf_str(&out));
-  }
+  int exit;
+  mf_settings_init(&a.in);
+  if (!mf_words_read(self, &words, &a, argc, argv, &exit))
+    return exit;
   struct serving s = { .args = &a };
   enum mf_code code = serve(&s, &a.in, &err);
   if (code)

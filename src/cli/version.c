@@ -1,6 +1,6 @@
 /* `mayfly version`. */
-#include "cli.h"
 #include "json/json.h"
+#include "words.h"
 
 #include "base/banned.h"
 
@@ -17,34 +17,24 @@ static const struct mf_opt version_opts[] = {
 #define COMPILER "gcc " __VERSION__
 #endif
 
+static enum mf_code take_option(void *args, const struct mf_opt *o, const char *value, struct mf_err *err)
+{
+  bool *json = args;
+  *json = true;
+  return MF_OK;
+}
+
 static int run_version(const struct mf_command *self, int argc, char **argv)
 {
-  struct mf_opt_parser p;
-  const struct mf_opt *o;
-  const char *value;
-  bool json = false, help = false;
-  struct mf_err err = { 0 };
-
-  mf_opt_init(&p, self->opts, argc, argv);
-  for (;;) {
-    enum mf_code code = mf_opt_next(&p, &o, &value, &err);
-    if (code == MF_OK && !o && value)
-      code = mf_fail(&err, MF_E_INPUT, 0, "version: takes no arguments");
-    if (code != MF_OK) {
-      mf_say("%s", err.msg);
-      return MF_EXIT_USAGE;
-    }
-    if (!o)
-      break;
-    json |= o->id == OPT_JSON;
-    help |= o->id == MF_OPT_HELP;
-  }
+  static const struct mf_words words = { .take_option = take_option };
+  bool json = false;
+  int exit;
+  if (!mf_words_read(self, &words, &json, argc, argv, &exit))
+    return exit;
 
   mf_auto_buf struct mf_buf out;
   mf_buf_init(&out, 16384);
-  if (help) {
-    mf_help_command(self, &out);
-  } else if (json) {
+  if (json) {
     struct mf_json_writer w;
     mf_jw_init(&w, &out, true);
     mf_jw_obj(&w);
