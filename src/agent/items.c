@@ -261,12 +261,23 @@ static enum mf_code item_complete(struct mf_acc *a, struct acc_item *it, const s
 
 /* ---- events ---- */
 
-static enum mf_code check_item(struct mf_acc *a, const struct mf_json_val *item, bool has_index, struct mf_acc_event *e,
-                               struct mf_err *err)
+/* The item that an event brings. */
+struct brought {
+  const struct mf_json_val *item;
+  struct mf_str id, type;
+  bool has_index;
+  uint32_t index;
+};
+
+static enum mf_code read_item(struct mf_acc *a, const struct mf_json_val *root, struct brought *ret,
+                              struct mf_acc_event *e, struct mf_err *err)
 {
+  const struct mf_json_val *item = mf_json_get(root, "item");
+  *ret = (struct brought){ .item = item, .id = acc_get_str(item, "id"), .type = acc_get_str(item, "type") };
+  ret->has_index = acc_get_index(root, "output_index", &ret->index);
   if (mf_json_type_of(item) != MF_JSON_OBJ)
     return acc_complain(a, e, err, "%.*s: item is not an object", MF_STR_ARG(e->type));
-  if (a->strict && (!has_index || !acc_has_str(item, "id") || acc_get_str(item, "type").len == 0))
+  if (a->strict && (!ret->has_index || !acc_has_str(item, "id") || ret->type.len == 0))
     return acc_complain(a, e, err, "%.*s: output_index, item.id or item.type is missing", MF_STR_ARG(e->type));
   return MF_OK;
 }
@@ -274,30 +285,27 @@ static enum mf_code check_item(struct mf_acc *a, const struct mf_json_val *item,
 enum mf_code acc_item_added(struct mf_acc *a, const struct mf_json_val *root, struct mf_acc_event *e,
                             struct mf_err *err)
 {
-  const struct mf_json_val *item = mf_json_get(root, "item");
-  uint32_t index = 0;
-  bool has_index = acc_get_index(root, "output_index", &index);
-  enum mf_code code = check_item(a, item, has_index, e, err);
+  struct brought b;
+  enum mf_code code = read_item(a, root, &b, e, err);
   if (code || e->verdict == MF_ACC_SWALLOW)
     return code;
 
-  struct mf_str id = acc_get_str(item, "id"), type = acc_get_str(item, "type");
   for (size_t i = 0; i < a->item_n; i++) {
     const struct acc_item *it = a->items[i];
-    bool is_same_id = mf_str_eq(mf_buf_str(&it->upstream_id), id);
-    bool is_same_index = has_index && it->has_raw_index && it->raw_index == index;
-    if (a->strict && (is_same_index || (is_same_id && id.len > 0)))
-      return mf_fail(err, MF_E_INPUT, 0, "conflicting item opening at output_index %u", index);
+    bool is_same_id = mf_str_eq(mf_buf_str(&it->upstream_id), b.id);
+    bool is_same_index = b.has_index && it->has_raw_index && it->raw_index == b.index;
+    if (a->strict && (is_same_index || (is_same_id && b.id.len > 0)))
+      return mf_fail(err, MF_E_INPUT, 0, "conflicting item opening at output_index %u", b.index);
     if (it->pub.is_done || !is_same_index)
       continue;
-    if (!is_same_id || !mf_str_eq(mf_buf_str(&it->type), type))
-      return mf_fail(err, MF_E_INPUT, 0, "conflicting item opening at output_index %u", index);
+    if (!is_same_id || !mf_str_eq(mf_buf_str(&it->type), b.type))
+      return mf_fail(err, MF_E_INPUT, 0, "conflicting item opening at output_index %u", b.index);
     acc_event_names(e, it);
-    return acc_complain(a, e, err, "the item at output_index %u is open already", index);
+    return acc_complain(a, e, err, "the item at output_index %u is open already", b.index);
   }
 
   struct acc_item *it = NULL;
-  code = item_open(a, has_index, index, item, &it, err);
+  code = item_open(a, b.has_index, b.index, b.item, &it, err);
   if (code)
     return code;
   it->pub.saw_added = true;
@@ -308,28 +316,25 @@ enum mf_code acc_item_added(struct mf_acc *a, const struct mf_json_val *root, st
 
 enum mf_code acc_item_done(struct mf_acc *a, const struct mf_json_val *root, struct mf_acc_event *e, struct mf_err *err)
 {
-  const struct mf_json_val *item = mf_json_get(root, "item");
-  uint32_t index = 0;
-  bool has_index = acc_get_index(root, "output_index", &index);
-  enum mf_code code = check_item(a, item, has_index, e, err);
+  struct brought b;
+  enum mf_code code = read_item(a, root, &b, e, err);
   if (code || e->verdict == MF_ACC_SWALLOW)
     return code;
 
-  struct mf_str id = acc_get_str(item, "id");
   /* A done item's id may be new, so that the index alone decides where there is one. */
-  struct acc_item *it = acc_find_open(a, has_index, index, has_index ? (struct mf_str){ 0 } : id);
-  if (!it && id.len > 0)
-    it = acc_find_open(a, false, 0, id);
+  struct acc_item *it = acc_find_open(a, b.has_index, b.index, b.has_index ? (struct mf_str){ 0 } : b.id);
+  if (!it && b.id.len > 0)
+    it = acc_find_open(a, false, 0, b.id);
   if (!it) {
-    if (find_done(a, has_index, index, id, acc_get_str(item, "type")))
-      return mf_fail(err, MF_E_INPUT, 0, "repeated completion of the item at output_index %u", index);
+    if (find_done(a, b.has_index, b.index, b.id, b.type))
+      return mf_fail(err, MF_E_INPUT, 0, "repeated completion of the item at output_index %u", b.index);
     if (a->strict)
-      return mf_fail(err, MF_E_INPUT, 0, "completion of an item that was never opened at output_index %u", index);
-    code = item_open(a, has_index, index, item, &it, err);
+      return mf_fail(err, MF_E_INPUT, 0, "completion of an item that was never opened at output_index %u", b.index);
+    code = item_open(a, b.has_index, b.index, b.item, &it, err);
     if (code)
       return code;
   }
-  code = item_complete(a, it, item, err);
+  code = item_complete(a, it, b.item, err);
   if (code)
     return code;
   it->pub.saw_done = true;
