@@ -104,6 +104,7 @@ void mf_gw_handle(void *user, struct mf_http_exchange *x, struct mf_fiber *self)
   size_t n = mf_gw_routes(&routes), i = r.route ? (size_t)(r.route - routes) : MF_GW_ROUTES_MAX;
   uint64_t ns = mf_now_ns() - r.start_ns;
   mf_gw_metrics_request(&r.g->metrics, i, r.status, ns, code == MF_OK);
-  mf_log_request(MF_LOG_INFO, r.id, "method=%s route=%s status=%d ms=%.3f complete=%s", known_method(mf_http_method(x)),
-                 i < n ? routes[i].path : "none", r.status, (double)ns / 1e6, code == MF_OK ? "true" : "false");
+  mf_log_request(MF_LOG_INFO, r.id, "method=%s route=%s status=%d ms=%llu.%03u complete=%s",
+                 known_method(mf_http_method(x)), i < n ? routes[i].path : "none", r.status,
+                 (unsigned long long)(ns / 1000000), (unsigned)(ns / 1000 % 1000), code == MF_OK ? "true" : "false");
 }

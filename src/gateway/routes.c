@@ -1,8 +1,6 @@
 /* The table of routes, and how a request finds its row. Thread: any. */
 #include "routes.h"
 
-#include <stdio.h>
-
 #include "gateway-internal.h"
 #include "query.h"
 #include "base/banned.h"
@@ -55,11 +53,20 @@ static bool path_fits(const char *pattern, struct mf_str path, struct mf_str *re
   return rest.len == 0 && path.len == 0;
 }
 
+static void append(struct mf_gw_match *m, const char *text)
+{
+  size_t at = strlen(m->allow), n = MF_MIN(strlen(text), sizeof(m->allow) - at - 1);
+  memcpy(m->allow + at, text, n);
+  m->allow[at + n] = 0;
+}
+
 static void allow(struct mf_gw_match *m, const char *method)
 {
-  size_t n = strlen(m->allow);
-  snprintf(m->allow + n, sizeof(m->allow) - n, "%s%s%s", n ? ", " : "", method,
-           strcmp(method, "GET") == 0 ? ", HEAD" : "");
+  if (m->allow[0])
+    append(m, ", ");
+  append(m, method);
+  if (strcmp(method, "GET") == 0)
+    append(m, ", HEAD");
 }
 
 void mf_gw_route_find(struct mf_str method, struct mf_str path, struct mf_gw_match *ret)

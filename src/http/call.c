@@ -33,9 +33,9 @@ struct mf_http_call {
   uint64_t active_ns; /* the last sign of life before the head is complete; 0: not connected yet */
 
   struct mf_buf head;
-  struct field *fields;           /* room for HEAD_FIELDS_MAX, until the head is complete */
+  struct field *fields;           /* until the head is complete */
   struct mf_http_header *headers; /* from then on */
-  size_t field_n;
+  size_t field_n, field_cap;
   int status;
   bool has_head;
 
@@ -91,8 +91,10 @@ static enum mf_code add_field(struct mf_http_call *call, struct mf_str line)
     return MF_E_LIMIT;
   struct mf_str name = trim((struct mf_str){ line.ptr, (size_t)(colon - line.ptr) });
   struct mf_str value = trim((struct mf_str){ colon + 1, (size_t)(line.ptr + line.len - colon - 1) });
-  if (!call->fields)
-    call->fields = mf_xmalloc(HEAD_FIELDS_MAX * sizeof(*call->fields));
+  if (call->field_n == call->field_cap) {
+    call->field_cap = call->field_cap ? call->field_cap * 2 : 16;
+    call->fields = mf_xrealloc(call->fields, call->field_cap * sizeof(*call->fields));
+  }
   struct field *f = &call->fields[call->field_n];
   *f = (struct field){ call->head.len, name.len, call->head.len + name.len, value.len };
   enum mf_code code = mf_buf_append_str(&call->head, name);
@@ -232,6 +234,19 @@ static void add_line(struct mf_http_call *call, const char *line)
   call->header_list = list;
 }
 
+static void add_field_line(struct mf_http_call *call, struct mf_str name, struct mf_str value)
+{
+  /* "Name;" is libcurl's way to say that the value is empty. */
+  struct mf_str between = value.len ? MF_STR(": ") : MF_STR(";");
+  mf_auto_free char *line = mf_xmalloc(name.len + between.len + value.len + 1);
+  memcpy(line, name.ptr, name.len);
+  memcpy(line + name.len, between.ptr, between.len);
+  if (value.len > 0)
+    memcpy(line + name.len + between.len, value.ptr, value.len);
+  line[name.len + between.len + value.len] = 0;
+  add_line(call, line);
+}
+
 static enum mf_code add_headers(struct mf_http_call *call, const struct mf_http_request *req, struct mf_err *err)
 {
   bool has_encoding = false, has_type = false;
@@ -243,11 +258,7 @@ static enum mf_code add_headers(struct mf_http_call *call, const struct mf_http_
       continue;
     has_encoding |= name_is(h->name, "accept-encoding");
     has_type |= name_is(h->name, "content-type");
-    /* "Name;" is libcurl's way to say that the value is empty. */
-    struct mf_str value = trim(h->value);
-    mf_auto_free char *line = value.len ? mf_xasprintf("%.*s: %.*s", MF_STR_ARG(h->name), MF_STR_ARG(value))
-                                        : mf_xasprintf("%.*s;", MF_STR_ARG(h->name));
-    add_line(call, line);
+    add_field_line(call, h->name, trim(h->value));
   }
   if (!has_encoding)
     add_line(call, "Accept-Encoding: identity");
@@ -410,7 +421,7 @@ enum mf_code mf_http_call_open(struct mf_http_client *c, struct mf_fiber *self, 
   c->call_n++;
 
   enum mf_code code = set_up(call, req, err);
-  if (code == MF_OK && c->curl->multi_add_handle(c->multi, easy))
+  if (code == MF_OK && mf_http_client_start(c, easy))
     code = mf_fail(err, MF_E_SYS, ENOMEM, "open HTTP call");
   if (code == MF_OK)
     code = wait_for_head(call, self, err);

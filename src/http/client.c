@@ -46,6 +46,16 @@ static void on_timer(void *user)
   collect_finished(c);
 }
 
+enum mf_code mf_http_client_start(struct mf_http_client *c, CURL *easy)
+{
+  c->is_starting = true;
+  bool failed = c->curl->multi_add_handle(c->multi, easy) != CURLM_OK;
+  c->is_starting = false;
+  /* Without a way round the loop, which would cost a timer and a question to the kernel. */
+  on_timer(c);
+  return failed ? MF_E_SYS : MF_OK;
+}
+
 static void forget_socket(struct mf_client_socket *s)
 {
   *s->back = s->next;
@@ -87,6 +97,8 @@ static int want_socket(CURL *easy, curl_socket_t fd, int what, void *user, void 
 static int want_time(CURLM *multi, long wait_ms, void *user)
 {
   struct mf_http_client *c = user;
+  if (c->is_starting)
+    return 0; /* it asks for "now", and gets it when the start is done */
   if (wait_ms < 0)
     mf_timer_disarm(c->timer);
   else

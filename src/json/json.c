@@ -112,7 +112,7 @@ static bool same_key(yyjson_val *x, yyjson_val *y)
  * the time must not grow with the square of what a client sends. */
 static enum mf_code find_duplicate(yyjson_val *obj, yyjson_val **ret)
 {
-  enum { SMALL_N = 16 };
+  enum { SMALL_N = 32 };
   size_t n = yyjson_obj_size(obj);
   *ret = NULL;
   yyjson_val *small[SMALL_N];

@@ -126,10 +126,54 @@ static void put_escaped(struct mf_json_writer *w, struct mf_str s)
     put(w, (struct mf_str){ s.ptr + from, s.len - from });
 }
 
+/* The length of what stands in JSON as it is: printable ASCII but for quote and backslash. Eight bytes go at once: a
+ * byte below 0x20, or one that equals another, borrows from its high bit. */
+static size_t plain_prefix(struct mf_str s)
+{
+  const uint64_t each = 0x0101010101010101ull;
+  size_t i = 0;
+  for (uint64_t x; s.len - i >= sizeof(x); i += sizeof(x)) {
+    memcpy(&x, s.ptr + i, sizeof(x));
+    uint64_t odd =
+        x | (x - each * 0x20) | ((x ^ each * '"') - each) | ((x ^ each * '\\') - each) | ((x ^ each * 0x7f) - each);
+    if (odd & each * 0x80)
+      break;
+  }
+  for (; i < s.len; i++) {
+    unsigned char c = (unsigned char)s.ptr[i];
+    if (c < 0x20 || c >= 0x7f || c == '"' || c == '\\')
+      break;
+  }
+  return i;
+}
+
+/* Most keys and strings are short and plain: with what stands around them they go out in one piece. */
+static bool put_short(struct mf_json_writer *w, struct mf_str s, bool is_key)
+{
+  enum { SHORT_BYTES = 92 };
+  char text[SHORT_BYTES + 4];
+  size_t n = 0;
+  if (w->pretty || s.len > SHORT_BYTES || plain_prefix(s) != s.len)
+    return false;
+  if (w->need_comma && !w->after_key)
+    text[n++] = ',';
+  text[n++] = '"';
+  if (s.len > 0)
+    memcpy(text + n, s.ptr, s.len);
+  n += s.len;
+  text[n++] = '"';
+  if (is_key)
+    text[n++] = ':';
+  put(w, (struct mf_str){ text, n });
+  return true;
+}
+
 static void put_quoted(struct mf_json_writer *w, struct mf_str s)
 {
   put(w, MF_STR("\""));
-  if (mf_utf8_is_valid(s)) {
+  if (plain_prefix(s) == s.len) {
+    put(w, s);
+  } else if (mf_utf8_is_valid(s)) {
     put_escaped(w, s);
   } else {
     /* A bad byte becomes three. What does not fit into the output need not be repaired. */
@@ -150,9 +194,11 @@ static void put_key(struct mf_json_writer *w, struct mf_str key)
 {
   if (!w->code && (w->after_key || w->depth == 0))
     w->code = MF_E_INTERNAL;
-  begin_value(w);
-  put_quoted(w, key);
-  put(w, w->pretty ? MF_STR(": ") : MF_STR(":"));
+  if (!put_short(w, key, true)) {
+    begin_value(w);
+    put_quoted(w, key);
+    put(w, w->pretty ? MF_STR(": ") : MF_STR(":"));
+  }
   w->after_key = true;
 }
 
@@ -168,8 +214,11 @@ void mf_jw_key_str(struct mf_json_writer *w, struct mf_str key)
 
 void mf_jw_str(struct mf_json_writer *w, struct mf_str s)
 {
-  begin_value(w);
-  put_quoted(w, s);
+  if (!put_short(w, s, false)) {
+    begin_value(w);
+    put_quoted(w, s);
+  }
+  w->after_key = false;
   w->need_comma = true;
 }
 
@@ -185,9 +234,13 @@ void mf_jw_strz(struct mf_json_writer *w, const char *z)
 
 void mf_jw_u64(struct mf_json_writer *w, uint64_t v)
 {
-  char text[24];
-  int n = snprintf(text, sizeof(text), "%" PRIu64, v);
-  put_value(w, (struct mf_str){ text, (size_t)n });
+  char text[20];
+  size_t at = sizeof(text);
+  do {
+    text[--at] = (char)('0' + v % 10);
+    v /= 10;
+  } while (v > 0);
+  put_value(w, (struct mf_str){ text + at, sizeof(text) - at });
 }
 
 void mf_jw_i64(struct mf_json_writer *w, int64_t v)

@@ -119,6 +119,37 @@ static void strings_read_back(void **state)
     }
 }
 
+/* Long and short texts, and each byte at each place of a word: as key and as value, among others. */
+static void an_odd_byte_is_seen_wherever_it_stands(void **state)
+{
+  char text[120];
+  for (size_t len = 1; len < sizeof(text); len += len < 20 ? 1 : 11)
+    for (size_t at = 0; at < len; at++)
+      for (unsigned c = 0; c < 128; c++) {
+        memset(text, 'a' + (int)(len % 26), len);
+        text[at] = (char)c;
+        bool is_plain = c >= 0x20 && c != 0x7f && c != '"' && c != '\\';
+        struct mf_str s = { text, len };
+        mf_auto_buf struct mf_buf out;
+        mf_buf_init(&out, 1000);
+        struct mf_json_writer w;
+        mf_jw_init(&w, &out, false);
+        mf_jw_obj(&w);
+        mf_jw_ku64(&w, "n", 10);
+        mf_jw_key_str(&w, s);
+        mf_jw_str(&w, s);
+        mf_jw_obj_end(&w);
+        assert_int_equal(w.code, MF_OK);
+        assert_int_equal(memchr(out.ptr, '\\', out.len) == NULL && out.len == 14 + 2 * len, is_plain);
+        mf_auto_json struct mf_json *doc = NULL;
+        struct mf_err err = { 0 };
+        assert_ok(mf_json_parse(mf_buf_str(&out), &limits, &doc, &err), &err);
+        struct mf_json_iter it = mf_json_iter(mf_json_root(doc));
+        assert_true(mf_json_next(&it) && mf_json_next(&it));
+        assert_true(mf_str_eq(it.key, s) && mf_str_eq(mf_json_str(it.val), s));
+      }
+}
+
 static void doubles(void **state)
 {
   static const struct {
@@ -271,6 +302,7 @@ int main(void)
     cmocka_unit_test(pretty),
     cmocka_unit_test(strings),
     cmocka_unit_test(strings_read_back),
+    cmocka_unit_test(an_odd_byte_is_seen_wherever_it_stands),
     cmocka_unit_test(doubles),
     cmocka_unit_test(doubles_read_back),
     cmocka_unit_test(copies_a_parsed_value),
