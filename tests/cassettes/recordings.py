@@ -95,12 +95,15 @@ def _joined(lines):
     return "".join(out)
 
 
+TO_BE_ASKED = {"method": "POST", "path": "/v1/responses", "headers": {}}
+
+
 class Turn:
     def __init__(self, value, name):
         self.name = str(value.get("filename", name))
         self.request = value["request"]
-        self.reply = Message(value["response"])
-        self.upstream = [(u["request"], Message(u["response"])) for u in value.get("upstream") or []]
+        self.reply = Message(value.get("response") or {})  # one that is still to be recorded has none
+        self.upstream = [(u.get("request", TO_BE_ASKED), Message(u["response"])) for u in value.get("upstream") or []]
 
     def body_bytes(self):
         if "raw" in self.request:

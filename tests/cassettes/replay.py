@@ -33,6 +33,11 @@ t = tap.Tap()
 MODEL_NAME = re.compile(r'("model":\s*")([^"]*?)~\d+"')
 
 
+def plain_model(text):
+    """A text with the models' own names in place of those of single turns."""
+    return MODEL_NAME.sub(r'\1\2"', text)
+
+
 class Play:
     """Some recordings that know each other's ids, on one server with one home."""
 
@@ -54,7 +59,7 @@ class Play:
             rounds = [self._renamed(reply.round(), turn, n) for q, reply in turn.upstream
                       if q["path"] == "/v1/responses"]
             if rounds:
-                scripts[self._model_of(turn, n)] = {"rounds": rounds}
+                scripts[self.model_of(turn, n)] = {"rounds": rounds}
         # A scenario has at least one script, also where nothing is to be asked.
         scripts.setdefault("never", {"rounds": [{"text": "this was not to be asked"}]})
         paths = {q["path"]: reply.round() for _, turn in self.turns for q, reply in turn.upstream
@@ -65,7 +70,7 @@ class Play:
         return gateway.Model(scripts, paths=paths)
 
     @staticmethod
-    def _model_of(turn, n):
+    def model_of(turn, n):
         body = turn.request.get("body")
         model = body.get("model") if isinstance(body, dict) else None
         return "%s~%d" % (model, n) if isinstance(model, str) else "none~%d" % n
@@ -73,7 +78,7 @@ class Play:
     def _renamed(self, value, turn, n):
         """Upstream's words with the turn's own model name."""
         model = turn.request["body"]["model"]
-        pattern, name = r'(\\?"model\\?":\s*\\?")%s(\\?")' % re.escape(model), self._model_of(turn, n)
+        pattern, name = r'(\\?"model\\?":\s*\\?")%s(\\?")' % re.escape(model), self.model_of(turn, n)
         return json.loads(re.sub(pattern, lambda m: m.group(1) + name + m.group(2), json.dumps(value)))
 
     def run(self, visit):
@@ -87,11 +92,11 @@ class Play:
         model.reset()
         data = turn.body_bytes()
         if isinstance(turn.request.get("body"), dict) and "model" in turn.request["body"]:
-            body = dict(self.ids.renamed(turn.request["body"]), model=self._model_of(turn, n))
+            body = dict(self.ids.renamed(turn.request["body"]), model=self.model_of(turn, n))
             data = json.dumps(body).encode()
         reply = talk.ask(port, turn.request["method"], self.ids.renamed(turn.request["path"]), data, turn.request["headers"])
-        reply.body = MODEL_NAME.sub(r'\1\2"', reply.text()).encode()
-        seen = json.loads(MODEL_NAME.sub(r'\1\2"', json.dumps(model.requests())))
+        reply.body = plain_model(reply.text()).encode()
+        seen = json.loads(plain_model(json.dumps(model.requests())))
         seen = [r for r in seen if r["method"] == "POST"]
         found = []
         differences.replies(turn.reply, reply, self.ids, found)
@@ -136,7 +141,7 @@ class Play:
         is_kept = request.get("store", True) and final.get("status") in ("completed", "incomplete")
         if is_kept != (got.status == 200):
             problems.append("18: status %r, and GET gives %d" % (final.get("status"), got.status))
-        if is_kept and got.status == 200 and json.loads(MODEL_NAME.sub(r'\1\2"', got.text())) != final:
+        if is_kept and got.status == 200 and json.loads(plain_model(got.text())) != final:
             problems.append("11: GET gives %s, not %s" % (got.text(), json.dumps(final)))
         return problems
 
