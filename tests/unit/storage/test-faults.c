@@ -69,8 +69,7 @@ static bool has(struct harness *h, const char *id)
 
 static void assert_refused(struct fixture *f, const char *path, const char *text)
 {
-  char expected[400];
-  snprintf(expected, sizeof(expected), "database '%s' %s", path, text);
+  mf_auto_free char *expected = mf_xasprintf("database '%s' %s", path, text);
   assert_int_equal(harness_open(&f->h, path), MF_E_UNAVAILABLE);
   assert_null(f->h.storage);
   assert_string_equal(f->h.err.msg, expected);
@@ -98,12 +97,13 @@ static void run_sql(const char *path, const char *sql)
 static void places_where_no_database_can_be(void **state)
 {
   struct fixture *f = *state;
-  char *missing = mf_xasprintf("%s/no/m.db", f->folder), *text = mf_xasprintf("%s/no", f->folder), words[400];
-  snprintf(words, sizeof(words), "cannot be created: there is no folder '%s'; make it first", text);
+  char *missing = mf_xasprintf("%s/no/m.db", f->folder), *text = mf_xasprintf("%s/no", f->folder);
+  char *words = mf_xasprintf("cannot be created: there is no folder '%s'; make it first", text);
   assert_refused(f, missing, words);
   assert_int_not_equal(access(text, F_OK), 0); /* it was not made */
   free(missing);
   free(text);
+  free(words);
 
   assert_refused(f, f->folder, "is not a regular file; name another one");
   assert_int_equal(mkfifo(f->path, 0600), 0);
