@@ -127,11 +127,7 @@ def main():
             t.check("kill %d: until then %d streams went well" % (round_number + 1, len(new)),
                     [p for c in clients for p in c.problems][:5] + ([] if new else ["none"]))
             acknowledged += new
-            end = time.monotonic() + gateway.PATIENCE
-            while leaks.strays([]) and time.monotonic() < end:
-                time.sleep(0.05)
-            left = ["process %d: %s" % (p, leaks.command_of(p)) for p in leaks.strays([])]
-            t.check("kill %d: no process is left" % (round_number + 1), left)
+            t.check("kill %d: no process is left" % (round_number + 1), leaks.strays_left())
         t.ok(g.stop() == 0, "the last one ends well", g.log()[-2000:])
     home.cleanup()
     t.check("nothing is left behind", before.left())

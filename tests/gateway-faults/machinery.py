@@ -130,7 +130,7 @@ def stops(up):
             what = "a second signal does not wait" if second else "what does not end in time is cut"
             # Eight seconds is what the first signal gives; a second one must not take them.
             t.ok(b"response.completed" not in r.data and (seconds < 7.5) == second, "stop: " + what, status, "after %.1f s" % seconds, r.data[-300:])
-            t.check("stop: no process is left", ["process %d: %s" % (p, leaks.command_of(p)) for p in leaks.strays([])])
+            t.check("stop: no process is left", leaks.strays_left())
 
 
 def main():

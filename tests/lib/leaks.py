@@ -141,6 +141,14 @@ def strays(keep):
     return {pid: stat for pid, stat in descendants(os.getpid()).items() if pid not in allowed}
 
 
+def strays_left(keep=(), patience_s=60):
+    """A sentence for each stray that is still there after the patience: a killed one's processes take a moment to end."""
+    end = time.monotonic() + patience_s
+    while strays(keep) and time.monotonic() < end:
+        time.sleep(0.05)
+    return ["process %d is left (%s)" % (pid, command_of(pid)) for pid in strays(keep)]
+
+
 def _temporary():
     found = set()
     for place in {"/tmp", "/dev/shm", "/run", "/var/tmp", os.environ.get("TMPDIR", "/tmp")}:

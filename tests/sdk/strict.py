@@ -6,9 +6,10 @@ import typing
 import pydantic
 from openai.types import responses as types
 
-# Members that the published types lack, and that are there on purpose: the API itself sends `store`; `conversation_id` is
+# Members that the published types lack, and that are there on purpose: the API itself sends the first three; `conversation_id` is
 # in every response of the system that Mayfly can replace; `name` of a function's arguments passes through as upstream sends it.
-KNOWN_EXTRAS = {"Response.store", "Response.conversation_id", "ResponseFunctionCallArgumentsDoneEvent.name"}
+KNOWN_EXTRAS = {"Response.store", "Response.frequency_penalty", "Response.presence_penalty", "Response.conversation_id",
+                "ResponseFunctionCallArgumentsDoneEvent.name"}
 
 
 def _members(union):
