@@ -358,8 +358,10 @@ static bool is_match(const struct acc_item *it, const struct mf_json_val *item, 
   case MATCH_CALL:
     return call_id.len > 0 && mf_str_eq(call_id, own);
   case MATCH_TYPE:
-    /* Servers make new ids for the terminal event, vLLM for one. In order, an item of the same type is the same. */
-    return call_id.len == 0 || own.len == 0;
+    /* Servers make new ids for the terminal event, vLLM for one, which makes new call ids too. In order, an item of the
+     * same type is the same, and so is a call of the same function. The client has been told of the first ids. */
+    return call_id.len == 0 || own.len == 0 ||
+           (it->pub.is_done && mf_str_eq(acc_get_str(item, "name"), mf_buf_str(&it->name)));
   case MATCH_N:
     break;
   }

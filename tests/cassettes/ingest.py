@@ -54,7 +54,16 @@ def lost(message, final):
         items = [e["item"] for e in invariants.Stream(plain(message.sse)).events
                  if e.get("type") == "response.output_item.done"]
     got = [gist_of(i) for i in final.get("output") or []]
-    return ["%s did not arrive" % gist_of(i) for i in items if gist_of(i) not in got]
+    problems = ["%s did not arrive" % gist_of(i) for i in items if gist_of(i) not in got]
+    told = (message.response() or {}).get("output") or []
+    for kind in {i.get("type") for i in final.get("output") or []}:
+        most = max(sum(isinstance(i, dict) and i.get("type") == kind for i in some) for some in (items, told))
+        mine = sum(i.get("type") == kind for i in final["output"])
+        # An item that was opened and never done is there as well.
+        opened = (message.sse or "").count('"response.output_item.added"')
+        if mine > most and mine > opened - len(items) + most:
+            problems.append("%d items of type %s were made of %d" % (mine, kind, most))
+    return problems
 
 
 def plain(text):

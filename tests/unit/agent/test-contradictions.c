@@ -254,6 +254,27 @@ static void loses_no_item_of_the_terminal_event(void **state)
   mf_acc_free(a);
 }
 
+/* vLLM has new ids and new call ids in its terminal event: nothing is called twice because of that. */
+static void doubles_no_call_of_the_terminal_event(void **state)
+{
+  struct mf_acc *a = lenient();
+  feed(a, DONE("0", "{'type':'function_call','id':'a','call_id':'1','name':'f','arguments':'{ }'}"));
+  feed(a, DONE("1", "{'type':'function_call','id':'b','call_id':'2','name':'g','arguments':'{}'}"));
+  feed(a, DONE("2", "{'type':'function_call','id':'c','call_id':'3','name':'f','arguments':'{}'}"));
+  feed(a, "{'type':'response.completed','response':{'status':'completed','output':["
+          "{'type':'function_call','id':'x','call_id':'7','name':'f','arguments':'{}'},"
+          "{'type':'function_call','id':'y','call_id':'8','name':'g','arguments':'{}'},"
+          "{'type':'function_call','id':'z','call_id':'9','name':'f','arguments':'{}'},"
+          "{'type':'function_call','id':'w','call_id':'10','name':'h','arguments':'{}'}]}}");
+  assert_int_equal(item_n(a), 4);
+  for (unsigned i = 0; i < 3; i++)
+    assert_true(item_at(a, i)->saw_done);
+  assert_str(item_at(a, 0)->call_id, "1");
+  assert_str(item_at(a, 0)->arguments, "{ }");
+  assert_str(item_at(a, 3)->call_id, "10"); /* a call of which nothing was said before */
+  mf_acc_free(a);
+}
+
 static void says_completed_of_an_item_left_open(void **state)
 {
   struct mf_acc *a = lenient();
@@ -450,6 +471,7 @@ int main(void)
     cmocka_unit_test(makes_missing_ids),
     cmocka_unit_test(takes_a_done_item_that_was_never_opened),
     cmocka_unit_test(loses_no_item_of_the_terminal_event),
+    cmocka_unit_test(doubles_no_call_of_the_terminal_event),
     cmocka_unit_test(says_completed_of_an_item_left_open),
     cmocka_unit_test(is_strict_about_order_and_fields),
     cmocka_unit_test(bounds_what_it_keeps),
