@@ -53,6 +53,7 @@ bench:
 	@scripts/setup-runtime --out $(BUILD)/runtime --quiet
 	@$(MAKE) --no-print-directory build
 	@bench/run
+	@bench/gateway
 
 SECONDS_EACH ?= 600
 fuzz:
