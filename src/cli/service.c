@@ -2,6 +2,7 @@
 #include "service.h"
 
 #include <stdio.h>
+#include <sys/resource.h>
 
 #include "agent/turn.h"
 #include "base/log.h"
@@ -14,6 +15,8 @@
 #include "base/banned.h"
 
 enum { POOL_THREADS = 4, POOL_QUEUE_MAX = 1024, PLACES_MAX = 256 };
+/* Descriptors of the database, the sandboxes and the loop; and of connections where there are few. */
+enum { FILES_KEPT = 128, CONNECTIONS_MAX = 4096, CONNECTIONS_LEAST = 8 };
 
 struct mf_service {
   struct mf_loop *loop;
@@ -179,6 +182,17 @@ static enum mf_code start_interpreter(struct mf_service *s, struct mf_err *err)
   return code && code != MF_E_CANCELLED ? mf_wrap(err, code, "code interpreter") : code;
 }
 
+/* A client needs a second descriptor, for its request to the LLM server: who would find none waits to be accepted. */
+static unsigned connections_max(void)
+{
+  struct rlimit files;
+  if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur >= 2 * CONNECTIONS_MAX + FILES_KEPT)
+    return CONNECTIONS_MAX;
+  if (files.rlim_cur <= 2 * CONNECTIONS_LEAST + FILES_KEPT)
+    return CONNECTIONS_LEAST;
+  return (unsigned)(files.rlim_cur - FILES_KEPT) / 2;
+}
+
 static enum mf_code listen_now(struct mf_service *s, struct mf_err *err)
 {
   const struct mf_config *c = s->c;
@@ -188,6 +202,7 @@ static enum mf_code listen_now(struct mf_service *s, struct mf_err *err)
               .unix_path = c->unix_socket,
               .tls_cert = c->tls_cert,
               .tls_key = c->tls_key,
+              .connections_max = connections_max(),
               .body_bytes_max = c->body_bytes },
     .api_keys = (const char *const *)c->api_keys.items,
     .api_key_n = c->api_keys.n,
