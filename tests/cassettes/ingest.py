@@ -37,15 +37,6 @@ def end_of(message):
     return None
 
 
-def gist_of(item):
-    """What of an item must not get lost."""
-    if not isinstance(item, dict):
-        return item
-    parts = [p for key in ("summary", "content") for p in item.get(key) or [] if isinstance(p, dict)]
-    texts = [p.get("text", p.get("refusal")) for p in parts]
-    return [item.get("type"), texts] + [item[k] for k in ("arguments", "input", "code", "name", "call_id") if k in item]
-
-
 def lost(message, final):
     """The items that upstream finished and the client did not get as they were."""
     if message.sse is None:
@@ -53,8 +44,8 @@ def lost(message, final):
     else:
         items = [e["item"] for e in invariants.Stream(plain(message.sse)).events
                  if e.get("type") == "response.output_item.done"]
-    got = [gist_of(i) for i in final.get("output") or []]
-    problems = ["%s did not arrive" % gist_of(i) for i in items if gist_of(i) not in got]
+    got = [recordings.gist_of(i) for i in final.get("output") or []]
+    problems = ["%s did not arrive" % recordings.gist_of(i) for i in items if recordings.gist_of(i) not in got]
     told = (message.response() or {}).get("output") or []
     for kind in {i.get("type") for i in final.get("output") or []}:
         most = max(sum(isinstance(i, dict) and i.get("type") == kind for i in some) for some in (items, told))

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""The published recordings of interpreter calls, by the other gateway and by OpenAI itself. What their model said follows from
-what their clients saw, so the scripted model says it again; our client has to see the same: the same JSON as from the other
-gateway, the same events in the same order as from OpenAI (but for ids, the number of deltas, and outputs, which it withholds)."""
+"""The published recordings of other servers, had again. Interpreter calls, by the other gateway and by OpenAI itself: what their
+model said follows from what their clients saw, so the scripted model says it again; our client has to see the same: the same JSON
+as from the other gateway, the same events in the same order as from OpenAI (but for ids, the number of deltas, and outputs, which
+it withholds). And dialogues of several turns: each reply is played as upstream of its turn, the client goes on with our ids."""
+import fnmatch
 import json
 import os
 import sys
@@ -23,6 +25,7 @@ t = tap.Tap()
 # What is about OpenAI's own service, and what we show only where somebody has said it.
 OPENAIS_OWN = {"access_programs", "billing", "moderation", "prompt_cache_options", "prompt_cache_retention", "tool_usage",
                "service_tier", "user"}
+DIALOGUES = ("text_only/responses/*", "tool_calls/multi_turn/*", "codex/codex-openai-https-namespace-*")
 NO_USAGE = {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0}
 
 
@@ -114,6 +117,27 @@ def unrepeated(events):
     return [e for n, e in enumerate(events) if n == 0 or not e["type"].endswith(".delta") or e["type"] != events[n - 1]["type"]]
 
 
+def dialogue(r):
+    """Every turn goes through, and the client gets the items that it got then."""
+    ids, scripts = {}, {"t%d" % n: {"rounds": [turn.reply.round()]} for n, turn in enumerate(r.turns)}
+    with gateway.Model(scripts) as model, gateway.Gateway(model, interpreter=False) as server:
+        for n, turn in enumerate(r.turns):
+            text = json.dumps(dict(turn.request["body"], model="t%d" % n))
+            for there, here in ids.items():
+                text = text.replace(there, here)
+            reply = talk.ask(server.port, "POST", "/v1/responses", text.encode(), {"content-type": "application/json"})
+            want, problems = turn.reply.response(), []
+            if reply.is_stream():
+                problems = invariants.stream(reply.text())
+                got = invariants.Stream(reply.text()).events[-1].get("response") or {}
+            else:
+                got = json.loads(reply.text())
+            if [recordings.gist_of(i) for i in got.get("output") or []] != [recordings.gist_of(i) for i in want["output"]]:
+                problems.append("%d, %s" % (reply.status, json.dumps(got)))
+            ids[want["id"]] = got.get("id", want["id"])
+            t.check("%s %s: goes through" % (r.name, turn.name), problems)
+
+
 def main():
     places.need("mayfly", "zygote", "runtime")
     if recordings.yaml is None:
@@ -121,6 +145,9 @@ def main():
     root = recordings.folder()
     if root is None:
         tap.skip_all("the published recordings are not here (MF_CASSETTES)")
+    for r in recordings.read_all(root):
+        if any(fnmatch.fnmatchcase(r.name, pattern) for pattern in DIALOGUES):
+            dialogue(r)
     rows = table.differences(table.path())
     for r in recordings.read_all(os.path.join(root, "code_interpreter")):
         for turn in r.turns:

@@ -22,6 +22,15 @@ def folder():
     return os.path.abspath(path) if os.path.isdir(path) else None
 
 
+def gist_of(item):
+    """What of an item must not get lost."""
+    if not isinstance(item, dict):
+        return item
+    parts = [p for key in ("summary", "content") for p in item.get(key) or [] if isinstance(p, dict)]
+    texts = [p.get("text", p.get("refusal")) for p in parts]
+    return [item.get("type"), texts] + [item[k] for k in ("arguments", "input", "code", "name", "call_id") if k in item]
+
+
 class Message:
     """A reply as it was recorded: status, headers, and either text of events or a body. Our own recordings may have `events`
     (a list of objects) in place of lines, and `round` (in the words of the scripted model) in place of what upstream said."""
