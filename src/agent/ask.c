@@ -69,9 +69,9 @@ static const char *status_words(int status)
   return "<unknown status code>";
 }
 
-static bool name_is(struct mf_str name, struct mf_str other)
+static bool are_same(struct mf_str a, struct mf_str b)
 {
-  return name.len == other.len && strncasecmp(name.ptr, other.ptr, name.len) == 0;
+  return a.len == b.len && strncasecmp(a.ptr, b.ptr, a.len) == 0;
 }
 
 /* Whether a list such as Connection's names the field. */
@@ -85,7 +85,7 @@ static bool list_names(struct mf_str list, struct mf_str name)
       one = (struct mf_str){ one.ptr + 1, one.len - 1 };
     while (one.len > 0 && (one.ptr[one.len - 1] == ' ' || one.ptr[one.len - 1] == '\t'))
       one.len--;
-    if (name_is(one, name))
+    if (are_same(one, name))
       return true;
   }
   return false;
@@ -100,7 +100,7 @@ static bool is_hop_by_hop(const struct mf_http_call *call, struct mf_str name)
     MF_STR("upgrade"),    MF_STR("transfer-encoding"), MF_STR("content-length"),
   };
   for (size_t i = 0; i < MF_ARRAY_N(own); i++)
-    if (name_is(name, own[i]))
+    if (are_same(name, own[i]))
       return true;
   return list_names(mf_http_call_header(call, "connection"), name);
 }

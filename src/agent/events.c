@@ -14,9 +14,9 @@
   }
 /* A text that has a delta and a done event. */
 #define TEXT(event, type, where, part, name_of_text, key)                                                              \
-  { event ".delta", EVENT_DELTA, type, where, part, name_of_text, key },                                               \
+  { event ".delta", EVENT_DELTA, where, type, part, name_of_text, key },                                               \
   {                                                                                                                    \
-    event ".done", EVENT_TEXT_DONE, type, where, part, name_of_text, key                                               \
+    event ".done", EVENT_TEXT_DONE, where, type, part, name_of_text, key                                               \
   }
 
 static const struct event_row rows[] = {
@@ -34,12 +34,12 @@ static const struct event_row rows[] = {
 
   { .name = "response.output_item.added", .class = EVENT_ITEM_ADDED },
   { .name = "response.output_item.done", .class = EVENT_ITEM_DONE },
-  { "response.content_part.added", EVENT_PART_ADDED, NULL, PART_CONTENT, NULL, NULL, "content_index" },
-  { "response.content_part.done", EVENT_PART_DONE, NULL, PART_CONTENT, NULL, NULL, "content_index" },
-  { "response.reasoning_part.added", EVENT_PART_ADDED, "reasoning", PART_CONTENT, NULL, NULL, "content_index" },
-  { "response.reasoning_part.done", EVENT_PART_DONE, "reasoning", PART_CONTENT, NULL, NULL, "content_index" },
-  { "response.reasoning_summary_part.added", EVENT_PART_ADDED, "reasoning", PART_SUMMARY, NULL, NULL, "summary_index" },
-  { "response.reasoning_summary_part.done", EVENT_PART_DONE, "reasoning", PART_SUMMARY, NULL, NULL, "summary_index" },
+  { "response.content_part.added", EVENT_PART_ADDED, PART_CONTENT, NULL, NULL, NULL, "content_index" },
+  { "response.content_part.done", EVENT_PART_DONE, PART_CONTENT, NULL, NULL, NULL, "content_index" },
+  { "response.reasoning_part.added", EVENT_PART_ADDED, PART_CONTENT, "reasoning", NULL, NULL, "content_index" },
+  { "response.reasoning_part.done", EVENT_PART_DONE, PART_CONTENT, "reasoning", NULL, NULL, "content_index" },
+  { "response.reasoning_summary_part.added", EVENT_PART_ADDED, PART_SUMMARY, "reasoning", NULL, NULL, "summary_index" },
+  { "response.reasoning_summary_part.done", EVENT_PART_DONE, PART_SUMMARY, "reasoning", NULL, NULL, "summary_index" },
 
   TEXT("response.output_text", "message", PART_CONTENT, "output_text", "text", "content_index"),
   TEXT("response.refusal", "message", PART_CONTENT, "refusal", "refusal", "content_index"),
@@ -50,7 +50,7 @@ static const struct event_row rows[] = {
   /* vLLM's items of this kind are mcp_tool_call, OpenAI's mcp_call. */
   TEXT("response.mcp_call_arguments", "mcp_", PART_FIELD, NULL, "arguments", NULL),
   TEXT("response.code_interpreter_call_code", "code_interpreter_call", PART_FIELD, NULL, "code", NULL),
-  { "response.shell_call_command.added", EVENT_TEXT_ADDED, "shell_call", PART_COMMAND, NULL, "command",
+  { "response.shell_call_command.added", EVENT_TEXT_ADDED, PART_COMMAND, "shell_call", NULL, "command",
     "command_index" },
   TEXT("response.shell_call_command", "shell_call", PART_COMMAND, NULL, "command", "command_index"),
 

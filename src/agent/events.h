@@ -27,8 +27,8 @@ enum part_group { PART_CONTENT, PART_SUMMARY, PART_FIELD, PART_COMMAND };
 struct event_row {
   const char *name;
   enum event_class class;
-  const char *item_type; /* of the item it speaks of; with a '_' at its end a prefix; NULL: any */
   enum part_group group;
+  const char *item_type;        /* of the item it speaks of; with a '_' at its end a prefix; NULL: any */
   const char *part_type;        /* the type of a part of content or summary */
   const char *field;            /* the text's name in the done event, and in the part or item */
   const char *index_key;        /* which part; NULL: the item has one such text */
