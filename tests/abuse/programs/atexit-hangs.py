@@ -1,5 +1,5 @@
 # An exit function that does not end.
-# expect: {"status": "timed_out", "reason": "wall_time", "exitCode": null, "limits": {"wallMs": 2000}, "stdout": "main ends\n"}
+# expect: {"status": "timed_out", "reason": "wall_time", "exitCode": null, "limits": {"wallMs": 1000}, "stdout": "main ends\n"}
 import atexit
 import time
 

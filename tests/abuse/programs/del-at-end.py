@@ -1,5 +1,5 @@
 # A finaliser that does not end, at the end of the program.
-# expect: {"status": ["succeeded", "timed_out"], "reason": ["exit", "wall_time"], "limits": {"wallMs": 2000}, "stdout": "main ends\n"}
+# expect: {"status": ["succeeded", "timed_out"], "reason": ["exit", "wall_time"], "limits": {"wallMs": 1000}, "stdout": "main ends\n"}
 import atexit
 import time
 

@@ -1,5 +1,5 @@
 # An excepthook that raises, and one that never returns.
-# expect: {"status": "timed_out", "reason": "wall_time", "exitCode": null, "limits": {"wallMs": 2000}}
+# expect: {"status": "timed_out", "reason": "wall_time", "exitCode": null, "limits": {"wallMs": 1000}}
 import sys
 import time
 

@@ -1,5 +1,5 @@
 # Replaces itself for ever.
-# expect: {"status": "timed_out", "reason": "wall_time", "exitCode": null, "limits": {"wallMs": 2000}}
+# expect: {"status": "timed_out", "reason": "wall_time", "exitCode": null, "limits": {"wallMs": 1000}}
 import os
 import sys
 

@@ -1,5 +1,5 @@
 # Writes lines to both streams for ever.
-# expect: {"status": "timed_out", "reason": "wall_time", "exitCode": null, "limits": {"wallMs": 2000, "stdoutBytes": 100000, "stderrBytes": 50000}, "truncated": {"stdout": true, "stderr": true}, "stdout": {}, "stderr": {}}
+# expect: {"status": "timed_out", "reason": "wall_time", "exitCode": null, "limits": {"wallMs": 1000, "stdoutBytes": 100000, "stderrBytes": 50000}, "truncated": {"stdout": true, "stderr": true}, "stdout": {}, "stderr": {}}
 # most: {"stdout": 100000, "stderr": 50000}
 import os
 

@@ -1,5 +1,5 @@
 # Forks so that every parent ends at once: orphans of orphans, in new sessions.
-# expect: {"status": ["succeeded", "timed_out"], "limits": {"wallMs": 2000}}
+# expect: {"status": ["succeeded", "timed_out"], "limits": {"wallMs": 1000}}
 import os
 
 while True:

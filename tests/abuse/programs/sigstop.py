@@ -1,5 +1,5 @@
 # Stops itself.
-# expect: {"status": "timed_out", "reason": "wall_time", "exitCode": null, "limits": {"wallMs": 2000}, "stdout": "stopping\n"}
+# expect: {"status": "timed_out", "reason": "wall_time", "exitCode": null, "limits": {"wallMs": 1000}, "stdout": "stopping\n"}
 import os
 import signal
 

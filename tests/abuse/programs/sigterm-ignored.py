@@ -1,5 +1,5 @@
 # Ignores every signal that can be ignored.
-# expect: {"status": "timed_out", "reason": "wall_time", "exitCode": null, "limits": {"wallMs": 2000}, "stdout": "ready\n"}
+# expect: {"status": "timed_out", "reason": "wall_time", "exitCode": null, "limits": {"wallMs": 1000}, "stdout": "ready\n"}
 import signal
 import time
 
