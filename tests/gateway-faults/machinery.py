@@ -56,7 +56,7 @@ def victims(g, kind):
 
 
 def strike(g, rng, kind, number):
-    r = gateway.RawStream(g, {"model": "run", "input": SLEEP % 3, "tools": [gateway.TOOL]})
+    r = gateway.RawStream(g, {"model": "run", "input": SLEEP % 2, "tools": [gateway.TOOL]})
     problems = [] if r.read_until(b"interpreting") else ["nothing runs: %r" % r.data[-300:]]
     end = time.monotonic() + gateway.PATIENCE
     while g.metrics()["mayfly_executor_permits_busy"] < 1 and time.monotonic() < end:
@@ -135,7 +135,7 @@ def stops(up):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--count", type=int, default=6)
+    parser.add_argument("--count", type=int, default=3)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
     args = parser.parse_args()
     gateway.need()

@@ -173,3 +173,17 @@ def run(t, url):
                 part(t, client)
             except Exception as e:  # the rest is still to be seen
                 t.check("openai-python: " + part.__name__, ["%s: %s" % (type(e).__name__, e)])
+
+
+def run_with_keys(t, url, key):
+    """Against a server that asks its clients for a key."""
+    with openai.OpenAI(base_url=url, api_key=key, max_retries=0, timeout=60) as client:
+        r = client.responses.create(model="plain", input="hello")
+        with client.responses.stream(model="plain", input="more", previous_response_id=r.id) as s:
+            final = s.get_final_response()
+        t.ok(client.responses.retrieve(final.id).output_text == "You said: more", "openai-python: with a key")
+    with openai.OpenAI(base_url=url, api_key="another", max_retries=0, timeout=60) as client:
+        for what, work in (("create", lambda: client.responses.create(model="plain", input="x")), ("models", client.models.list),
+                           ("stream", lambda: client.responses.create(model="plain", input="x", stream=True)),
+                           ("retrieve", lambda: client.responses.retrieve(r.id)), ("delete", lambda: client.responses.delete(r.id))):
+            t.check("openai-python: with another key: " + what, raised(openai.AuthenticationError, work))

@@ -82,6 +82,11 @@ def main():
             for run in chosen:
                 run(t, g.url())
             t.ok(g.stop() == 0, "the gateway ends well", g.log()[-2000:])
+        if not args.only or "openai-python" in args.only:
+            with gateway.Gateway(model, interpreter=False, env={"MAYFLY_API_KEYS": "first-key,second-key"}) as g:
+                openai_python.run_with_keys(t, g.url(), "second-key")
+                asked = [r["headers"] for r in model.requests()[-3:]]
+                t.ok("second-key" not in str(asked) + g.log(), "a client's key goes neither upstream nor into the log", asked)
     t.check("nothing is left behind", before.left())
     return t.done()
 
