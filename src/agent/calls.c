@@ -202,6 +202,17 @@ static bool keep(struct run *run, struct turn_items *l, const struct mf_store_it
   return run_fail_limit(run, 500, "retained response exceeded %zu bytes", max);
 }
 
+/* The model ran out of tokens inside the call: nobody can answer it, and no server could read it again. */
+static bool is_unfinished(const struct mf_acc_item *item)
+{
+  static const struct mf_json_limits limits = { .bytes_max = SIZE_MAX, .depth_max = 1024 };
+  mf_auto_json struct mf_json *doc = NULL;
+  if (mf_json_parse(item->json, &limits, &doc, NULL) != MF_OK)
+    return false;
+  const struct mf_json_val *status = mf_json_get(mf_json_root(doc), "status");
+  return mf_json_type_of(status) == MF_JSON_STR && mf_str_is(mf_json_str(status), "incomplete");
+}
+
 static bool keep_output(struct run *run, struct slot *s)
 {
   const struct mf_acc_item *item = slot_item(run, s);
@@ -214,6 +225,7 @@ static bool keep_output(struct run *run, struct slot *s)
   case SLOT_PLAIN:
   case SLOT_UNNAMED:
     kept.json = item->json;
+    kept.is_gateway_code = s->is_call && is_unfinished(item); /* shown, and never replayed */
     return slot_json(run, s, FORM_RESPONSE, &kept.json) && keep(run, &run->t.outputs, &kept);
   case SLOT_GATEWAY:
     kept.id = mf_gateway_call_item_id(s->call);

@@ -102,7 +102,7 @@ def written(value):
             lines.append("    body: " + json.dumps(reply["body"], ensure_ascii=False))
         lines += ["  upstream:"] if turn.get("upstream") else []
         for u in turn.get("upstream") or []:
-            lines += ["  - request: " + json.dumps(u["request"], ensure_ascii=False),
+            lines += ["  - request: " + json.dumps(u.get("request", recordings.TO_BE_ASKED), ensure_ascii=False),
                       "    response: " + json.dumps(u["response"], ensure_ascii=False)]
     return "\n".join(lines) + "\n"
 

@@ -31,9 +31,10 @@ void mf_storage_close(struct mf_storage *s);
 struct mf_store_item {
   struct mf_str id; /* "" : one is not needed */
   struct mf_str json;
-  bool is_input;        /* a request's input (or a gateway call/output pair kept as input) or the model's output */
-  bool is_public;       /* shown by input_items / output; gateway function_call pairs are not */
-  bool is_gateway_code; /* private origin: a gateway-executed code_interpreter_call: never replayed */
+  bool is_input;  /* a request's input (or a gateway call/output pair kept as input) or the model's output */
+  bool is_public; /* shown by input_items / output; gateway function_call pairs are not */
+  bool
+      is_gateway_code; /* never replayed: a gateway-executed code_interpreter_call, or a call that was never finished */
 };
 /* One stored response. Chain: its own items; history = the chain of previous_id. */
 struct mf_store_response {
