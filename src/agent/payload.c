@@ -344,6 +344,9 @@ bool payload_store(struct run *run)
     code = mf_storage_put_response(t->agent->storage, t->self, &kept, &err);
   if (!code)
     return true;
+  /* Somebody has deleted meanwhile what this one goes on from: it would have lost its history. */
+  if (code == MF_E_NOT_FOUND)
+    return run_fail(run, 404, "not_found", "not_found", "storage error: %s", err.msg);
   mf_log(MF_LOG_ERROR, "store response: %s", err.msg);
   return run_fail(run, 500, "server_error", "server_error", "failed to persist response");
 }

@@ -160,6 +160,26 @@ def model_faults(g):
         t.ok(status == 200 and r["status"] == "completed", "a model's call of %r, which nobody declared" % name, r)
 
 
+def parent_deleted(g):
+    """While a response is made, the one that it goes on from is deleted."""
+    for stream in (False, True):
+        parent = g.respond(model="plain", input="x")[1]["id"]
+        body = {"model": "run", "input": "import time\ntime.sleep(2)", "tools": [TOOL], "previous_response_id": parent, "stream": stream}
+        with g.connect() as s:
+            s.sendall(gateway.post(body, headers="Connection: close\r\n"))
+            problems = g.until("the program runs", lambda: (g.metrics()["mayfly_executor_permits_busy"] > 0, "nothing runs"))
+            deleted = g.call("DELETE", "/v1/responses/" + parent)[0]
+            got = b""
+            while piece := s.recv(65536):
+                got += piece
+        words = b"storage error: not found: Response with id '%s'" % parent.encode()
+        if deleted != 200 or words not in got or not got.startswith(b"HTTP/1.1 200 " if stream else b"HTTP/1.1 404 "):
+            problems.append("deleted: %d; %r" % (deleted, got[-1000:]))
+        if b"response.completed" in got:
+            problems.append("it counts as completed: %r" % got[-1000:])
+        t.check("its parent is deleted meanwhile%s" % (", streamed" if stream else ""), problems)
+
+
 def exchange(g, data, wait=True):
     """What comes for raw bytes until the server closes: (status or None, all of it, it was closed)."""
     with g.connect() as s:
@@ -251,6 +271,7 @@ def main():
         refuse(g, model)
         accepted(g, model)
         model_faults(g)
+        parent_deleted(g)
         smuggling(g, model)
         routes(g)
         slow.settimeout(gateway.PATIENCE)
