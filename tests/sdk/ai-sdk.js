@@ -105,6 +105,15 @@ async function main() {
       assert.strictEqual(await result.text, "It says -3 degrees in Oslo");
       say({ events: raw });
     });
+  for (const model of ["cut", "failed"])
+    await check(`a stream that fails is an error (${model})`, async () => {
+      await assert.rejects(streamed({ model: openai(model), prompt: "x", tools }), (e) => !/validat/i.test(e.name + e.message));
+    });
+  await check("too many rounds are an end", async () => {
+    const { result, raw } = await streamed({ model: openai("again"), prompt: "x", tools });
+    assert.notStrictEqual(await result.finishReason, "error");
+    assert.strictEqual(raw.at(-1).type, "response.incomplete");
+  });
   await check("a bad declaration is an error", () =>
     assert.rejects(generateText({ model: openai("run"), prompt: "x", maxRetries: 0, tools: { code_interpreter: openai.tools.codeInterpreter({ container: "cntr_mine" }) } }),
       (e) => e.statusCode === 400));

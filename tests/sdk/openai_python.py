@@ -151,6 +151,29 @@ def functions(t, client):
     t.check("openai-python: an output that is missing", problems)
 
 
+def unhappy(t, client):
+    """Ends that are no success are events and responses of the types, too."""
+    for model, end in (("cut", "response.failed"), ("failed", "response.failed"), ("again", "response.incomplete")):
+        events = wire(client, model=model, input="x", tools=[TOOL])
+        problems = strict.events(events)
+        if model == "again":  # the reason is in the words of the system that Mayfly can replace; the client takes any
+            problems = [p for p in problems if "incomplete_details" not in p]
+        with client.responses.stream(model=model, input="x", tools=[TOOL]) as s:
+            kinds = [event.type for event in s]
+        if events[-1]["type"] != end or kinds[-1] != end:
+            problems.append("%s, %s" % (events[-1], kinds[-1]))
+        t.check("openai-python: a stream that ends with %s (%s)" % (end, model), problems)
+    r = client.responses.create(model="failed", input="x")
+    t.check("openai-python: a failed response", strict.response(shown(r)) + (
+        [] if r.status == "failed" and r.error.message == "out of memory" else [str(shown(r))]))
+    r = client.responses.create(model="again", input="x", tools=[TOOL])
+    t.ok(r.status == "incomplete" and "10 rounds" in r.incomplete_details.reason and len(r.output) >= 10,
+         "openai-python: an incomplete response", shown(r))
+    r = client.responses.create(model="again", input="x", tools=[TOOL], max_tool_calls=2)
+    done = [i.status for i in r.output if i.type == "code_interpreter_call"]
+    t.ok(done[:2] == ["completed"] * 2 and "completed" not in done[2:], "openai-python: max_tool_calls", done)
+
+
 def others(t, client):
     names = {m.id for m in client.models.list()}
     t.ok({"run", "plain"} <= names, "openai-python: models", names)
@@ -168,7 +191,7 @@ def others(t, client):
 
 def run(t, url):
     with openai.OpenAI(base_url=url, api_key="k", max_retries=0, timeout=60) as client:
-        for part in (create, stream, stored, functions, others):
+        for part in (create, stream, stored, functions, unhappy, others):
             try:
                 part(t, client)
             except Exception as e:  # the rest is still to be seen

@@ -47,6 +47,13 @@ def call_in_pieces(name, pieces):
     return events
 
 
+def failure():
+    r = dict(response("failed", []), error={"code": "server_error", "message": "out of memory"})
+    return [{"type": "response.created", "sequence_number": 0, "response": response("in_progress", [])},
+            {"type": "response.in_progress", "sequence_number": 1, "response": response("in_progress", [])},
+            {"type": "response.failed", "sequence_number": 2, "response": r}]
+
+
 def case_10(split):
     rounds = [{"events": call_in_pieces("code_interpreter", PIECES)}, {"text": "It printed {{last_tool_output.stdout}}"}]
     if split:
@@ -72,6 +79,9 @@ ALL = {
         {"calls": [{"name": "code_interpreter", "arguments": {"code": "print('first')"}},
                    {"name": "code_interpreter", "arguments": {"code": "raise ValueError('second')"}}]},
         {"text": "{{last_tool_output}}"}]},
+    "cut": {"pick": "turn", "loop": True, "rounds": [{"text": "This does not come to its end, whatever it says.", "fault": "cut"}]},
+    "failed": {"pick": "turn", "loop": True, "rounds": [{"events": failure()}]},
+    "again": {"loop": True, "rounds": [{"calls": [{"name": "code_interpreter", "arguments": {"code": "print(1)"}}]}]},
     "json": {"pick": "turn", "loop": True, "rounds": [{"text": "{\"city\": \"Oslo\", \"degrees\": -3}"}]},
     "case10": case_10(None),
     "case10-bytes": case_10("every 1 bytes"),
