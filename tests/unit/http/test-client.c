@@ -652,7 +652,9 @@ static void fiber_cancelled_before_head(void *user)
   struct fixture *f = user;
   expect_failure(f, (struct mf_http_request){ .idle_ms = 600000 }, "/hang", MF_E_CANCELLED);
   wait_for(f, &f->peer->dropped); /* at once, though the fiber goes on */
+  unsigned asked = atomic_load(&f->peer->asked);
   expect_failure(f, (struct mf_http_request){ 0 }, "/length", MF_E_CANCELLED);
+  assert_int_equal(atomic_load(&f->peer->asked), asked); /* nothing was sent */
   end(f);
 }
 
