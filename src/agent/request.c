@@ -190,8 +190,6 @@ static bool check_served(const struct mf_json_val *root, struct mf_api_error *e)
     return unsupported(conversation, "use previous_response_id", e);
   if (has_agents(root))
     return unsupported("multi_agent", "leave it out, or set enabled to false", e);
-  if (is_true(given(root, "background"), false))
-    return unsupported("background", "set it to false", e);
   if (mf_json_len(given(root, "context_management")) > 0)
     return unsupported("context_management", "leave it out", e);
   if (given(root, "prompt"))

@@ -110,8 +110,6 @@ static void what_is_not_served(void **state)
       "invalid request: conversation_id is not supported by this server; use previous_response_id" },
     { BASE ",'multi_agent':{'enabled':true}}", "multi_agent",
       "invalid request: multi_agent is not supported by this server; leave it out, or set enabled to false" },
-    { BASE ",'background':true}", "background",
-      "invalid request: background is not supported by this server; set it to false" },
     { BASE ",'context_management':[{'type':'compaction','compact_threshold':9}]}", "context_management",
       "invalid request: context_management is not supported by this server; leave it out" },
     { BASE ",'prompt':{'id':'p'}}", "prompt",
