@@ -51,26 +51,45 @@ static enum mf_code read_version(struct db *d, sqlite3_int64 *ret, struct mf_err
   return db_pragma_int(d, "PRAGMA user_version", ret, err);
 }
 
-enum mf_code mf_migrations_check(struct db *d, struct mf_err *err)
+/* What tells whose file it is. Read in one transaction: between two reads of a new file another could migrate it, and
+ * then it would look like a third one's. */
+struct marks {
+  sqlite3_int64 application, version, tables;
+};
+
+static enum mf_code read_marks(struct db *d, struct marks *ret, struct mf_err *err)
 {
-  sqlite3_int64 application, version = 0, tables = 0;
-  enum mf_code code = db_pragma_int(d, "PRAGMA application_id", &application, err);
-  if (!code)
-    code = read_version(d, &version, err);
-  if (!code)
-    code = db_pragma_int(d, "SELECT count(*) FROM sqlite_schema", &tables, err);
+  enum mf_code code = db_exec(d, "BEGIN", err);
   if (code)
     return code;
-  bool is_new = application == 0 && version == 0 && tables == 0;
+  code = db_pragma_int(d, "PRAGMA application_id", &ret->application, err);
+  if (!code)
+    code = read_version(d, &ret->version, err);
+  if (!code)
+    code = db_pragma_int(d, "SELECT count(*) FROM sqlite_schema", &ret->tables, err);
+  if (!code)
+    code = db_exec(d, "COMMIT", err);
+  if (code && !sqlite3_get_autocommit(d->sqlite))
+    (void)db_exec(d, "ROLLBACK", NULL);
+  return code;
+}
+
+enum mf_code mf_migrations_check(struct db *d, struct mf_err *err)
+{
+  struct marks m = { 0 };
+  enum mf_code code = read_marks(d, &m, err);
+  if (code)
+    return code;
+  bool is_new = m.application == 0 && m.version == 0 && m.tables == 0;
   const char *path = d->path ? d->path : ":memory:";
-  if (!is_new && application != MF_STORAGE_APPLICATION_ID)
+  if (!is_new && m.application != MF_STORAGE_APPLICATION_ID)
     return mf_fail(err, MF_E_UNAVAILABLE, 0,
                    "database '%s' belongs to another program and was left as it is; name another file", path);
-  if (version > newest)
+  if (m.version > newest)
     return mf_fail(err, MF_E_UNAVAILABLE, 0,
                    "database '%s' was written by a newer Mayfly (schema %lld, this one knows %d); "
                    "use that version, or name another file",
-                   path, (long long)version, newest);
+                   path, (long long)m.version, newest);
   return MF_OK;
 }
 

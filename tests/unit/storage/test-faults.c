@@ -164,33 +164,52 @@ static void an_older_schema(void **state)
   run_sql(f->path, "DROP INDEX items_id"); /* it is there again, or this fails */
 }
 
-/* Two that open a new file at the same time: one waits for the other. */
+/* A child that opens the file when the pipe's other end is closed, and puts a response into it. */
+static pid_t start_migrating(struct fixture *f, unsigned number, const int gate[2])
+{
+  pid_t pid = fork();
+  assert_true(pid >= 0);
+  if (pid != 0)
+    return pid;
+  close(gate[1]);
+  char id[20], byte;
+  snprintf(id, sizeof(id), "child%u", number);
+  (void)!read(gate[0], &byte, 1);
+  struct harness h;
+  enum mf_code code = harness_open(&h, f->path);
+  if (!code)
+    code = put_sized(&h, id, 10);
+  if (code)
+    fprintf(stderr, "%s: %s\n", id, h.err.msg);
+  _exit(code ? 1 : 0);
+}
+
+/* Several that open a new file at the same time: one waits for the other, and none takes it for a stranger's. */
 static void two_that_migrate(void **state)
 {
   struct fixture *f = *state;
-  enum { CHILDREN = 4 };
-  pid_t children[CHILDREN];
-  for (unsigned i = 0; i < CHILDREN; i++) {
-    children[i] = fork();
-    assert_true(children[i] >= 0);
-    if (children[i] == 0) {
-      struct harness h;
-      enum mf_code code = harness_open(&h, f->path);
+  enum { CHILDREN = 4, ROUNDS = 8 };
+  for (unsigned round = 0; round < ROUNDS; round++) {
+    pid_t children[CHILDREN];
+    int gate[2];
+    assert_int_equal(pipe2(gate, O_CLOEXEC), 0);
+    for (unsigned i = 0; i < CHILDREN; i++)
+      children[i] = start_migrating(f, i, gate);
+    close(gate[0]);
+    close(gate[1]);
+    for (unsigned i = 0; i < CHILDREN; i++) {
+      int status = -1;
+      assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+      assert_int_equal(status, 0);
+    }
+    open_ok(f);
+    for (unsigned i = 0; i < CHILDREN; i++) {
       char id[20];
       snprintf(id, sizeof(id), "child%u", i);
-      _exit(code == MF_OK && put_sized(&h, id, 10) == MF_OK ? 0 : 1);
+      assert_true(has(&f->h, id));
     }
-  }
-  for (unsigned i = 0; i < CHILDREN; i++) {
-    int status = -1;
-    assert_int_equal(waitpid(children[i], &status, 0), children[i]);
-    assert_int_equal(status, 0);
-  }
-  open_ok(f);
-  for (unsigned i = 0; i < CHILDREN; i++) {
-    char id[20];
-    snprintf(id, sizeof(id), "child%u", i);
-    assert_true(has(&f->h, id));
+    harness_close(&f->h);
+    assert_int_equal(unlink(f->path), 0); /* the journal went with the last connection */
   }
 }
 
