@@ -125,6 +125,10 @@ enum mf_code mf_gw_refuse_storage(struct mf_gw_request *r, enum mf_code code, co
     (void)mf_api_fail(&e, 404, "not_found", "not_found", NULL, "storage error: %s", err->msg);
     return mf_gw_error(r, &e);
   }
+  if (code == MF_E_LIMIT) { /* nothing is wrong with storage */
+    (void)mf_api_fail(&e, 500, "server_error", "response_resource_limit_exceeded", NULL, "storage error: %s", err->msg);
+    return mf_gw_error(r, &e);
+  }
   mf_log_request(MF_LOG_ERROR, r->id, "storage: %s", err->msg);
   if (code == MF_E_CAPACITY)
     return mf_gw_refuse(r, 503, "server_error", "server_error", "too many requests wait for storage; try again later");

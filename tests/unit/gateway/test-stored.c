@@ -112,6 +112,31 @@ static void test_input_items(void **state)
   house_close(&h);
 }
 
+/* Each of the two may be stored; together they are more than is read at a time. */
+static void test_input_items_of_too_long_a_history(void **state)
+{
+  struct house h;
+  house_open(&h, &(struct mf_gateway_config){ 0 });
+  size_t n = MF_STORE_BYTES_MAX / 2;
+  char *big = mf_xmalloc(n);
+  memset(big, ' ', n);
+  memcpy(big, "{}", 2);
+  const struct mf_store_item item = { .id = S("in_3"), .json = { big, n }, .is_input = true, .is_public = true };
+  struct mf_store_response r = first;
+  r.items = &item;
+  r.item_n = 1;
+  store(&h, &r);
+  r.id = MF_STR("resp_2");
+  r.previous_id = MF_STR("resp_1");
+  store(&h, &r);
+  expect(&h, "GET", "/v1/responses/resp_2", 200, PAYLOAD);
+  expect(&h, "GET", "/v1/responses/resp_2/input_items", 500,
+         "storage error: the history of response 'resp_2' exceeds 67108864 bytes\",\"type\":\"server_error\","
+         "\"code\":\"response_resource_limit_exceeded\"");
+  house_close(&h);
+  free(big);
+}
+
 static void test_owner(void **state)
 {
   static const char *const paths[][2] = { { "GET", "/v1/responses/resp_1" },
@@ -148,6 +173,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_get_and_delete),
     cmocka_unit_test(test_input_items),
+    cmocka_unit_test(test_input_items_of_too_long_a_history),
     cmocka_unit_test(test_owner),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
