@@ -4,6 +4,7 @@ The suite makes itself the subreaper, so whatever escapes from a killed driver b
 found here, however many other programs use the machine."""
 import ctypes
 import os
+import re
 import time
 
 PR_SET_CHILD_SUBREAPER = 36
@@ -77,11 +78,11 @@ def reap(keep=()):
 
 
 def _is_anothers(name):
-    """mayfly-<pid>-<start time> (or mayfly-host-…) of a living supervisor that is not ours: other runs of the machine."""
-    parts = name.split("-")
-    if len(parts) < 3 or not parts[-2].isdigit() or not parts[-1].isdigit():
+    """mayfly-<pid>-<start time>… (or mayfly-host-…) of a living supervisor that is not ours: other runs of the machine."""
+    match = re.match(r"mayfly-(?:host-)?(\d+)-(\d+)(?:-|$)", name)
+    if not match:
         return False
-    pid, start = int(parts[-2]), int(parts[-1])
+    pid, start = int(match[1]), int(match[2])
     return is_alive(pid, start) and pid not in descendants(os.getpid())
 
 
@@ -153,7 +154,8 @@ def _temporary():
     found = set()
     for place in {"/tmp", "/dev/shm", "/run", "/var/tmp", os.environ.get("TMPDIR", "/tmp")}:
         try:
-            found.update(os.path.join(place, n) for n in os.listdir(place) if "mayfly" in n or n.startswith("mf_"))
+            found.update(os.path.join(place, n) for n in os.listdir(place)
+                         if ("mayfly" in n or n.startswith("mf_")) and not _is_anothers(n))
         except OSError:
             pass
     return {path for path in found if _may_be_ours(path)}
