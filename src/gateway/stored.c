@@ -15,9 +15,10 @@ static void free_stored(struct mf_stored **h)
 }
 #define auto_stored MF_CLEANUP(free_stored)
 
+/* Without its items: who reads slowly holds what was loaded. */
 static enum mf_code load(struct mf_gw_request *r, struct mf_stored **ret, struct mf_err *err)
 {
-  return mf_storage_get_response(r->g->parts.agent->storage, r->self, id_of(r), ret, err);
+  return mf_storage_get_payload(r->g->parts.agent->storage, r->self, id_of(r), ret, err);
 }
 
 enum mf_code mf_gw_get_response(struct mf_gw_request *r)
@@ -76,7 +77,7 @@ enum mf_code mf_gw_get_input_items(struct mf_gw_request *r)
     return mf_gw_error(r, &e);
   struct mf_err err = { 0 };
   auto_stored struct mf_stored *own = NULL, *history = NULL;
-  enum mf_code code = load(r, &own, &err);
+  enum mf_code code = mf_storage_get_response(r->g->parts.agent->storage, r->self, id_of(r), &own, &err);
   if (!code)
     code = mf_storage_get_history(r->g->parts.agent->storage, r->self, id_of(r), &history, &err);
   if (code)

@@ -309,7 +309,7 @@ static enum mf_code load(struct db *d, struct op *op, struct mf_err *err)
   enum mf_code code = load_response(d, op->id, h, &key, err);
   if (!code && op->kind == OP_GET) {
     code = load_items(d, key, h, err);
-  } else if (!code) {
+  } else if (!code && op->kind == OP_HISTORY) {
     mf_auto_free sqlite3_int64 *keys = NULL;
     unsigned n = 0;
     code = load_chain(d, key, op->id, &keys, &n, err);
@@ -379,6 +379,7 @@ void op_apply(struct db *d, struct op *op)
     op->code = delete_one(d, op->id, &op->err);
     return;
   case OP_GET:
+  case OP_PAYLOAD:
   case OP_HISTORY:
     op->code = load(d, op, &op->err);
     return;

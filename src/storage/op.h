@@ -5,7 +5,7 @@
 #include "db.h"
 #include "storage/storage.h"
 
-enum op_kind { OP_PUT, OP_DELETE, OP_GET, OP_HISTORY, OP_ITEMS, OP_PING };
+enum op_kind { OP_PUT, OP_DELETE, OP_GET, OP_PAYLOAD, OP_HISTORY, OP_ITEMS, OP_PING };
 
 struct op {
   enum op_kind kind;
@@ -13,7 +13,7 @@ struct op {
   struct mf_str id;                         /* the others */
   const struct mf_str *ids;                 /* ITEMS */
   size_t id_n;
-  struct mf_stored *loaded; /* GET, HISTORY, ITEMS: owned */
+  struct mf_stored *loaded; /* GET, PAYLOAD, HISTORY, ITEMS: owned */
   enum mf_code code;
   struct mf_err err;
 };

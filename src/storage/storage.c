@@ -261,8 +261,9 @@ static void do_read(struct mf_storage *s, struct mf_fiber *self, struct op *op)
 /* ---- the calls ---- */
 
 static const char *const words[] = {
-  [OP_PUT] = "store a response",   [OP_DELETE] = "delete a response", [OP_GET] = "load a response",
-  [OP_HISTORY] = "load a history", [OP_ITEMS] = "load items",         [OP_PING] = "look at the database",
+  [OP_PUT] = "store a response",      [OP_DELETE] = "delete a response", [OP_GET] = "load a response",
+  [OP_PAYLOAD] = "load a response",   [OP_HISTORY] = "load a history",   [OP_ITEMS] = "load items",
+  [OP_PING] = "look at the database",
 };
 
 /* What is wrong with the database is said with what was to be done; what is wrong with the request speaks for itself.
@@ -317,6 +318,13 @@ enum mf_code mf_storage_get_response(struct mf_storage *s, struct mf_fiber *self
                                      struct mf_stored **ret, struct mf_err *err)
 {
   struct op op = { .kind = OP_GET, .id = id };
+  return load(s, self, &op, ret, err);
+}
+
+enum mf_code mf_storage_get_payload(struct mf_storage *s, struct mf_fiber *self, struct mf_str id,
+                                    struct mf_stored **ret, struct mf_err *err)
+{
+  struct op op = { .kind = OP_PAYLOAD, .id = id };
   return load(s, self, &op, ret, err);
 }
 

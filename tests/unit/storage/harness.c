@@ -76,6 +76,12 @@ static void call_get(void *user)
   a->code = mf_storage_get_response(a->h->storage, mf_fiber_self(a->h->loop), a->id, a->ret, &a->h->err);
 }
 
+static void call_payload(void *user)
+{
+  struct args *a = user;
+  a->code = mf_storage_get_payload(a->h->storage, mf_fiber_self(a->h->loop), a->id, a->ret, &a->h->err);
+}
+
 static void call_history(void *user)
 {
   struct args *a = user;
@@ -104,6 +110,13 @@ enum mf_code harness_put(struct harness *h, const struct mf_store_response *r)
 {
   struct args a = { .h = h, .response = r };
   harness_call(h, call_put, &a);
+  return a.code;
+}
+
+enum mf_code harness_payload(struct harness *h, const char *id, struct mf_stored **ret)
+{
+  struct args a = { .h = h, .id = mf_str_of(id), .ret = ret };
+  harness_call(h, call_payload, &a);
   return a.code;
 }
 

@@ -21,6 +21,7 @@ void harness_call(struct harness *h, mf_fiber_fn *fn, void *user);
 
 enum mf_code harness_put(struct harness *h, const struct mf_store_response *r);
 enum mf_code harness_get(struct harness *h, const char *id, struct mf_stored **ret);
+enum mf_code harness_payload(struct harness *h, const char *id, struct mf_stored **ret);
 enum mf_code harness_history(struct harness *h, const char *id, struct mf_stored **ret);
 enum mf_code harness_items(struct harness *h, const struct mf_str *ids, size_t n, struct mf_stored **ret);
 enum mf_code harness_delete(struct harness *h, const char *id);

@@ -127,6 +127,12 @@ static void round_trip(struct fixture *f, bool in_memory)
   }
   mf_stored_free(s);
 
+  assert_ok(harness_payload(&f->h, "resp_1", &s), &f->h.err);
+  assert_true(mf_str_eq(mf_stored_response(s)->payload, r.payload));
+  assert_int_equal(mf_stored_response(s)->item_n, 0);
+  mf_stored_free(s);
+  assert_int_equal(harness_payload(&f->h, "resp_9", &s), MF_E_NOT_FOUND);
+
   assert_ok(harness_get(&f->h, "resp_0", &s), &f->h.err);
   assert_int_equal(mf_stored_response(s)->previous_id.len, 0);
   assert_int_equal(mf_stored_response(s)->tools.len, 0);

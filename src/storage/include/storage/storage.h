@@ -53,6 +53,9 @@ MF_MUST_USE enum mf_code mf_storage_put_response(struct mf_storage *s, struct mf
 struct mf_stored; /* a loaded response, or a whole history; free with mf_stored_free */
 MF_MUST_USE enum mf_code mf_storage_get_response(struct mf_storage *s, struct mf_fiber *self, struct mf_str id,
                                                  struct mf_stored **ret, struct mf_err *err); /* MF_E_NOT_FOUND */
+/* The same without its items, which may be much larger. */
+MF_MUST_USE enum mf_code mf_storage_get_payload(struct mf_storage *s, struct mf_fiber *self, struct mf_str id,
+                                                struct mf_stored **ret, struct mf_err *err);
 /* The response `id` and the items of its whole chain, oldest first. Bounded: MF_STORE_DEPTH_MAX, MF_STORE_BYTES_MAX
  * (MF_E_LIMIT). */
 MF_MUST_USE enum mf_code mf_storage_get_history(struct mf_storage *s, struct mf_fiber *self, struct mf_str id,
