@@ -84,6 +84,22 @@ def long_json(x):
         x.send(b"x" * MIB)
 
 
+def too_much_text(x):
+    """More than is kept of a response."""
+    if not x.body.get("stream"):
+        x.json(upstream.response("completed", text="y" * (9 * MIB)))
+        return
+    x.head()
+    x.send(b"".join(sse(e) for e in WHOLE[:4]))
+    for _ in range(9 * 128):
+        x.send(sse(dict(WHOLE[4], delta="y" * 8192)))
+    x.send(b"".join(sse(e) for e in WHOLE[5:]))
+
+
+def too_many_items(x):
+    x.answer([upstream.message("x", id="msg_%d" % i) for i in range(1100)])
+
+
 def wrong_type(x):
     """The right body under the other name."""
     if x.body.get("stream"):
@@ -171,6 +187,8 @@ FAULTS = {
     html_502: (BOTH, (502, None), "error 502"),
     long_line: (STREAM, None, "error 502"),
     long_json: (JSON, (502, "response_resource_limit_exceeded"), None),
+    too_much_text: (BOTH, (500, "response_resource_limit_exceeded"), "error 500"),
+    too_many_items: (BOTH, (500, "response_resource_limit_exceeded"), "error 500"),
     wrong_type: (BOTH, None, "response.completed"),
     out_of_order: (STREAM, None, "response.completed"),
     two_texts: (STREAM, None, "error 502"),
