@@ -33,7 +33,7 @@ static enum mf_code reserve(struct mf_buf *b, size_t n)
   if (need <= b->cap)
     return MF_OK;
 
-  size_t cap = MF_MAX(b->cap + b->cap / 2, (size_t)64);
+  size_t cap = MF_MAX(2 * b->cap, (size_t)256); /* cap is at most PTRDIFF_MAX */
   cap = MF_MIN(MF_MAX(cap, need), b->max + 1);
   char *p = realloc(b->cap ? b->ptr : NULL, cap);
   if (!p)

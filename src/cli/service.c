@@ -111,6 +111,8 @@ static enum mf_code open_storage(struct mf_service *s, struct mf_err *err)
   if (code)
     return mf_wrap(err, code, "no place for the database (AGENTIC_API_HOME or DATABASE_URL can name another)");
   code = mf_storage_open(s->loop, s->pool, s->c->database_url, &s->storage, err);
+  if (code == MF_OK && strcmp(s->c->sqlite_synchronous, "full") == 0)
+    code = mf_storage_sync_every_commit(s->storage, err);
   if (code == MF_OK)
     return MF_OK;
   mf_config_origin(s->c, MF_CONFIG_DATABASE_URL, origin, sizeof(origin));
@@ -165,6 +167,8 @@ static enum mf_code start_interpreter(struct mf_service *s, struct mf_err *err)
 {
   if (!s->provider)
     return MF_OK;
+  /* It takes seconds on a busy machine: better a word than silence. */
+  mf_log(MF_LOG_INFO, "starting the code interpreter");
   while (!s->is_provider_told)
     if (mf_fiber_wait(s->fiber, 0) == MF_E_CANCELLED)
       return MF_E_CANCELLED;

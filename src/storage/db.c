@@ -229,7 +229,7 @@ static enum mf_code set_up_writer(struct db *d, struct mf_err *err)
     code = enter_wal(d, err);
   if (!code)
     code = db_exec(d,
-                   "PRAGMA synchronous = FULL;"
+                   "PRAGMA synchronous = NORMAL;"
                    "PRAGMA foreign_keys = ON;"
                    "PRAGMA secure_delete = ON;" /* what is deleted is not left in free pages */
                    "PRAGMA temp_store = MEMORY;"

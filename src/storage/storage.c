@@ -106,6 +106,11 @@ enum mf_code mf_storage_open(struct mf_loop *loop, struct mf_pool *pool, const c
   return MF_OK;
 }
 
+enum mf_code mf_storage_sync_every_commit(struct mf_storage *s, struct mf_err *err)
+{
+  return db_exec(&s->writer, "PRAGMA synchronous = FULL", err);
+}
+
 void mf_storage_close(struct mf_storage *s)
 {
   if (!s)

@@ -569,6 +569,18 @@ static void a_full_pool(void **state)
   tear_down(&f);
 }
 
+/* A kill is tried in test-faults.c and by the gateway's tests; a power failure is not. */
+static void every_commit_may_be_synced(void **state)
+{
+  struct fixture f;
+  set_up_at(&f, false);
+  assert_ok(mf_storage_sync_every_commit(f.h.storage, &f.h.err), &f.h.err);
+  put(&f, "a", "", "A");
+  reopen(&f);
+  assert_history(&f, "a", "A");
+  tear_down(&f);
+}
+
 /* ---- the file ---- */
 
 static void only_its_owner_reads_the_file(void **state)
@@ -646,6 +658,7 @@ int main(void)
     cmocka_unit_test(a_history_too_deep_to_load),
     cmocka_unit_test(items_by_id),
     cmocka_unit_test(a_full_pool),
+    cmocka_unit_test(every_commit_may_be_synced),
     cmocka_unit_test(only_its_owner_reads_the_file),
     cmocka_unit_test(deleted_is_erased),
   };

@@ -59,6 +59,7 @@ struct mf_config {
   struct mf_config_list cors_origins;
   char *oidc_issuer, *oidc_audience;
   char *database_url; /* never NULL */
+  char *sqlite_synchronous;
   uint64_t llm_ready_timeout_s, llm_ready_interval_s, chunk_timeout_s;
   bool skip_llm_ready_check;
   uint64_t retained_bytes, upstream_json_bytes, upstream_line_bytes, event_bytes, concurrent_calls;

@@ -47,6 +47,8 @@
     NULL, 0, "not in this version: refuses to start")                                                                  \
   FLAG(DATABASE_URL, "db-url", "URL", "DATABASE_URL", "database_url", TEXT, database_url, NONE, 0, 0, NULL, 0,         \
     "sqlite:///path, or sqlite::memory: (default: mayfly.db in the home folder)")                                      \
+  PLAIN(SQLITE_SYNCHRONOUS, "SQLITE_SYNCHRONOUS", "sqlite.synchronous", TEXT, sqlite_synchronous, IS("normal"), 0, 0, \
+    "normal full", 0, "normal: stored responses survive any end of the server; full: a power failure too, slower")     \
   FLAG(READY_TIMEOUT, "llm-ready-timeout-s", "S", NULL, "llm_ready_timeout_s", NUMBER, llm_ready_timeout_s, IS("600"), \
     1, 86400, NULL, 0, "how long to wait for the LLM server at start")                                                 \
   FLAG(READY_INTERVAL, "llm-ready-interval-s", "S", NULL, "llm_ready_interval_s", NUMBER, llm_ready_interval_s,        \

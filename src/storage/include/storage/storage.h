@@ -1,6 +1,6 @@
 /* Storage: responses and items (conversations, tasks and files come later). SQLite in WAL mode now; the only SQL of the
- * house. Every call is made from a fiber and runs on the worker pool; what returns MF_OK is on disk (synchronous=FULL
- * for commits). Strings that come back belong to the caller's result object. Thread: the loop's.
+ * house. Every call is made from a fiber and runs on the worker pool; what returns MF_OK survives whatever happens to
+ * this process, and with mf_storage_sync_every_commit a power failure too. Strings that come back belong to the caller's result object. Thread: the loop's.
  *
  * A call is not interrupted by a cancel of its fiber: when it returns, it is done or has failed.
  *
@@ -20,6 +20,9 @@ struct mf_storage;
  * locked, another program's or newer than we are. Thread: the loop's, may block (start-up). */
 MF_MUST_USE enum mf_code mf_storage_open(struct mf_loop *loop, struct mf_pool *pool, const char *url,
                                          struct mf_storage **ret, struct mf_err *err);
+/* From now on MF_OK comes after the disk has said that it has the commit; otherwise a power failure (not the end of a
+ * process) may take back the last ones, never more. Thread: the loop's, start-up. */
+MF_MUST_USE enum mf_code mf_storage_sync_every_commit(struct mf_storage *s, struct mf_err *err);
 /* When no call is under way, and before the pool is freed. Blocks for the last checkpoint. NULL is fine. */
 void mf_storage_close(struct mf_storage *s);
 
