@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 
 import invariants
@@ -279,6 +280,24 @@ def broken(events, problems=()):
     """What is wrong with a whole stream of the gateway: its form, and what holds of each one."""
     text = "".join("event: %s\ndata: %s\n\n" % (e.get("type"), json.dumps(e)) for e in events)
     return [*problems, *invariants.stream(text + "data: [DONE]\n\n", ["code_interpreter"])]
+
+
+def crowd(n, work):
+    """work(i) in n threads; the list of what they returned, exceptions among it."""
+    results = [None] * n
+
+    def one(i):
+        try:
+            results[i] = work(i)
+        except Exception as e:  # a test's own failure is a result too
+            results[i] = e
+
+    threads = [threading.Thread(target=one, args=(i,), daemon=True) for i in range(n)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(PATIENCE * 4)
+    return results
 
 
 def need():
