@@ -218,7 +218,7 @@ def main():
     behaviours = {"run": run, "five": five, "slow": slow, "flood": flood, "plain": lambda x: x.answer([upstream.message("fine")])}
     with upstream.Upstream(behaviours) as up:
         # The gateway starts with the limits of a usual login; what it needs above them is its own business.
-        with gateway.Gateway(up) as g:
+        with gateway.Gateway(up, settings={"execution_wall_time_seconds": 50}) as g:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
             capacity(g)
             streams(g, up, args.streams)
