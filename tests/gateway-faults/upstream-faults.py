@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What a model server can do wrong, in the first round and after a tool has run, as JSON and streamed: the client gets an answer
 that says so, nothing hangs, and the server is there afterwards."""
+import http.client
 import json
 import os
 import sys
@@ -27,7 +28,9 @@ def sse_data(event):
 
 
 def refuse(x):
+    """A reset, not an end."""
     x.sock.setsockopt(gateway.socket.SOL_SOCKET, gateway.socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+    x.sock.close()
 
 
 def reset_mid_event(x):
@@ -267,6 +270,22 @@ def streamed(g, name, wanted, is_late):
     return problems
 
 
+def proxied(g):
+    """Through the raw proxy an answer is upstream's own; what cannot be one is told apart from a whole one."""
+    for fault, status, code in ((refuse, 502, "llm_unavailable"), (bad_http, 502, "llm_unavailable"), (hang, 504, "llm_timeout"),
+                                (busy, 429, "busy")):
+        for stream in (False, True):
+            got, headers, data = g.call("POST", "/v1/responses", {"model": fault.__name__, "input": "x", "store": False, "stream": stream})
+            good = got == status and json.loads(data)["error"]["code"] == code and (status != 429 or headers.get("retry-after") == "7")
+            t.ok(good, "the raw proxy: %s%s" % (fault.__name__, ", streamed" if stream else ""), got, headers, data[:300])
+    for fault in (reset_mid_event, hang_mid_stream, bad_chunks):
+        try:
+            got = g.call("POST", "/v1/responses", {"model": fault.__name__, "input": "x", "store": False, "stream": True})
+            t.ok(False, "the raw proxy: %s is a cut answer" % fault.__name__, "a whole one: %s" % str(got)[:300])
+        except (http.client.IncompleteRead, ConnectionError):
+            t.ok(True, "the raw proxy: %s is a cut answer" % fault.__name__)
+
+
 def main():
     gateway.need()
     leaks.adopt_orphans()
@@ -283,6 +302,7 @@ def main():
                     t.check("upstream, JSON: " + words, as_json(g, name, json_wanted, is_late))
                 if True in modes:
                     t.check("upstream, streamed: " + words, streamed(g, name, stream_wanted, is_late))
+        proxied(g)
         t.check("upstream is left by all", g.until("upstream", lambda: (up.active == 0, "%d are held" % up.active)))
         status, r = g.respond(model="ok", input="x")
         t.ok(status == 200 and r["output"][0]["content"][0]["text"] == "fine", "the server works afterwards", r)
