@@ -10,7 +10,7 @@ static const char *const hop_by_hop[] = {
   "transfer-encoding", "upgrade",
 };
 static const char *const of_the_message[] = { "host", "content-length", "expect" };
-static const char *const keys[] = { "authorization", "x-api-key", "api-key" };
+static const char *const keys[] = { "authorization", "x-api-key", "api-key", "cookie" };
 
 bool mf_gw_name_is(struct mf_str name, const char *z)
 {

@@ -16,6 +16,7 @@ static const struct mf_http_header from_client[] = {
   H("Host", "gateway"),
   H("Authorization", "Bearer x"),
   H("X-API-Key", "x"),
+  H("Cookie", "id=1"),
   H("Content-Type", "application/json"),
   H("Content-Length", "2"),
   H("Connection", "close, X-Private"),
@@ -40,7 +41,7 @@ static void expect_names(const struct mf_http_header *h, size_t n, const char *c
 static void test_to_upstream(void **state)
 {
   struct mf_http_header out[32];
-  static const char *const all[] = { "Authorization", "X-API-Key", "Content-Type", "X-Kept", "X-Kept" };
+  static const char *const all[] = { "Authorization", "X-API-Key", "Cookie", "Content-Type", "X-Kept", "X-Kept" };
   size_t n = mf_gw_headers_to_upstream(from_client, MF_ARRAY_N(from_client), true, out, MF_ARRAY_N(out));
   expect_names(out, n, all, MF_ARRAY_N(all));
   static const char *const open[] = { "Content-Type", "X-Kept", "X-Kept" };
