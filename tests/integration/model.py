@@ -82,6 +82,7 @@ def broken(events):
 
 
 SALES = os.path.join(places.ROOT, "examples", "scenario", "sales.json")
+FIBONACCI = os.path.join(places.ROOT, "examples", "scenario", "fibonacci.json")
 TEXT = "Grüße: 3 € — 漢字 🙂 and some more words, so that there are several deltas."
 
 
@@ -261,10 +262,15 @@ def sessions():
              "unknown, exhausted, looping")
 
 
-def example():
-    with Model(SALES) as m:
+def bundled():
+    quote(SALES, "Add up the sales.", "north: 2700\n")
+    quote(FIBONACCI, "What is the 50th Fibonacci number? Use the python tool.", "12586269025\n")
+
+
+def quote(path, words, result):
+    with Model(path) as m:
         for turn in range(2):
-            question = {"role": "user", "content": "Add up the sales."}
+            question = {"role": "user", "content": words}
             call = json.loads(m.ask(items=[question], stream=False)[2])["output"][-1]
             code = json.loads(call["arguments"])["code"] if call["type"] == "function_call" else ""
             done = subprocess.run([sys.executable, "-I", "-c", code], stdout=subprocess.PIPE, check=False, timeout=PATIENCE)
@@ -274,8 +280,8 @@ def example():
             _, _, data = m.ask(items=items)
             events, _ = events_of(data)
             text = events[-1]["response"]["output"][0]["content"][0]["text"]
-            t.ok(call.get("name") == "code_interpreter" and "north: 2700\n" in printed and text.endswith(printed)
-                 and not broken(events), "the bundled scenario, turn %d: call, run, quote" % turn, printed, text)
+            t.ok(call.get("name") == "code_interpreter" and result in printed and text.endswith(printed)
+                 and not broken(events), "%s, turn %d: call, run, quote" % (os.path.basename(path), turn), printed, text)
 
 
 def command():
@@ -300,7 +306,7 @@ def command():
 
 def main():
     places.need("mayfly")
-    for suite in (replies, given, paths, splits, faults, sessions, example, command):
+    for suite in (replies, given, paths, splits, faults, sessions, bundled, command):
         suite()
     return t.done()
 
