@@ -35,7 +35,8 @@ struct mf_toml_node {
 /* A table comes before what is in it, which is left out when the answer is false. Other answers have no meaning. */
 typedef bool mf_toml_visit(void *user, const struct mf_toml_node *node);
 
-/* False: the text is no TOML; *line and why (NUL-terminated, cut) say what is wrong. Thread: any. */
+/* False: the text is no TOML; *line and why say what is wrong: NUL-terminated, cut on a character's boundary, control
+ * characters as '?'. why_n > 0. Thread: any. */
 bool mf_toml_read(const char *text, size_t n, mf_toml_visit *visit, void *user, unsigned *line, char *why,
                   size_t why_n);
 
