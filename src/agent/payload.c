@@ -16,27 +16,27 @@ static const struct mf_json_limits kept_limits = { .bytes_max = SIZE_MAX, .depth
 /* What is echoed: as the client said it, else as upstream did, else the default. */
 struct echo {
   const char *key;
-  unsigned types;        /* values of other types are as if they had not been said */
   const char *otherwise; /* JSON; NULL: left out */
+  unsigned types;        /* values of other types are as if they had not been said */
   bool is_dropped;       /* not passed on, so what the client says of it changes nothing */
 };
 static const struct echo echoes[] = {
-  { "frequency_penalty", IS(MF_JSON_NUM), "0.0", .is_dropped = true },
-  { "max_output_tokens", IS(MF_JSON_NUM), "null" },
-  { "max_tool_calls", IS(MF_JSON_NUM), "null" },
-  { "metadata", IS(MF_JSON_OBJ), "{}" },
-  { "parallel_tool_calls", IS(MF_JSON_BOOL), "true" },
-  { "presence_penalty", IS(MF_JSON_NUM), "0.0", .is_dropped = true },
-  { "prompt_cache_key", IS(MF_JSON_STR), "null" },
-  { "reasoning", IS(MF_JSON_OBJ), "{\"effort\":null,\"summary\":null}" },
-  { "safety_identifier", IS(MF_JSON_STR), "null" },
-  { "service_tier", IS(MF_JSON_STR), NULL },
-  { "temperature", IS(MF_JSON_NUM), "1.0" },
-  { "text", IS(MF_JSON_OBJ), "{\"format\":{\"type\":\"text\"}}" },
-  { "top_logprobs", IS(MF_JSON_NUM), "0" },
-  { "top_p", IS(MF_JSON_NUM), "1.0" },
-  { "truncation", IS(MF_JSON_STR), "\"disabled\"" },
-  { "user", IS(MF_JSON_STR), NULL },
+  { "frequency_penalty", "0.0", IS(MF_JSON_NUM), .is_dropped = true },
+  { "max_output_tokens", "null", IS(MF_JSON_NUM) },
+  { "max_tool_calls", "null", IS(MF_JSON_NUM) },
+  { "metadata", "{}", IS(MF_JSON_OBJ) },
+  { "parallel_tool_calls", "true", IS(MF_JSON_BOOL) },
+  { "presence_penalty", "0.0", IS(MF_JSON_NUM), .is_dropped = true },
+  { "prompt_cache_key", "null", IS(MF_JSON_STR) },
+  { "reasoning", "{\"effort\":null,\"summary\":null}", IS(MF_JSON_OBJ) },
+  { "safety_identifier", "null", IS(MF_JSON_STR) },
+  { "service_tier", NULL, IS(MF_JSON_STR) },
+  { "temperature", "1.0", IS(MF_JSON_NUM) },
+  { "text", "{\"format\":{\"type\":\"text\"}}", IS(MF_JSON_OBJ) },
+  { "top_logprobs", "0", IS(MF_JSON_NUM) },
+  { "top_p", "1.0", IS(MF_JSON_NUM) },
+  { "truncation", "\"disabled\"", IS(MF_JSON_STR) },
+  { "user", NULL, IS(MF_JSON_STR) },
 };
 
 static void write_echo(struct mf_json_writer *w, const struct run *run, const struct echo *e,

@@ -24,34 +24,34 @@ enum {
 
 struct field {
   const char *key;
-  unsigned types;
   const char *what;
+  unsigned types;
   bool is_whole; /* a number without fraction */
 };
 /* What goes upstream as it is, in the order in which it is written there. */
 static const struct field passed[] = {
-  { "instructions", STR, "a string" },
-  { "include", ARR, "a list of strings" },
-  { "temperature", NUM, "a number" },
-  { "top_p", NUM, "a number" },
-  { "max_output_tokens", NUM, "a whole number", true },
-  { "truncation", STR, "a string" },
-  { "metadata", OBJ, "an object" },
-  { "text", OBJ, "an object" },
-  { "reasoning", OBJ, "an object" },
-  { "prompt_cache_key", STR, "a string" },
-  { "cache_salt", STR, "a string" },
-  { "ignore_eos", BOOL, "a boolean" },
-  { "parallel_tool_calls", BOOL, "a boolean" },
+  { "instructions", "a string", STR },
+  { "include", "a list of strings", ARR },
+  { "temperature", "a number", NUM },
+  { "top_p", "a number", NUM },
+  { "max_output_tokens", "a whole number", NUM, true },
+  { "truncation", "a string", STR },
+  { "metadata", "an object", OBJ },
+  { "text", "an object", OBJ },
+  { "reasoning", "an object", OBJ },
+  { "prompt_cache_key", "a string", STR },
+  { "cache_salt", "a string", STR },
+  { "ignore_eos", "a boolean", BOOL },
+  { "parallel_tool_calls", "a boolean", BOOL },
 };
 /* What is for the gateway. model, input, tool_choice and max_tool_calls have checks of their own; what is in no table
  * is ignored. */
 static const struct field own[] = {
-  { "stream", BOOL, "a boolean" },         { "store", BOOL, "a boolean" },
-  { "background", BOOL, "a boolean" },     { "previous_response_id", STR, "a string" },
-  { "conversation", STR, "a string" },     { "conversation_id", STR, "a string" },
-  { "tools", ARR, "a list of tools" },     { "multi_agent", OBJ, "an object" },
-  { "context_management", ARR, "a list" },
+  { "stream", "a boolean", BOOL },         { "store", "a boolean", BOOL },
+  { "background", "a boolean", BOOL },     { "previous_response_id", "a string", STR },
+  { "conversation", "a string", STR },     { "conversation_id", "a string", STR },
+  { "tools", "a list of tools", ARR },     { "multi_agent", "an object", OBJ },
+  { "context_management", "a list", ARR },
 };
 
 const char *request_passed_field(size_t i)

@@ -104,15 +104,15 @@ void slots_clear(struct run *run)
 static void write_rest(struct mf_json_writer *w, const struct mf_json_val *item, bool is_reasoning, enum slot_form form)
 {
   static const struct {
-    bool is_reasoning;
     const char *key, *otherwise;
     enum slot_form from;
+    bool is_reasoning;
   } rows[] = {
-    { true, "summary", "[]", FORM_DONE },
-    { true, "content", "[]", FORM_RESPONSE },
-    { true, "encrypted_content", "null", FORM_RESPONSE },
-    { true, "status", "null", FORM_RESPONSE },
-    { false, "status", "\"completed\"", FORM_DONE },
+    { "summary", "[]", FORM_DONE, true },
+    { "content", "[]", FORM_RESPONSE, true },
+    { "encrypted_content", "null", FORM_RESPONSE, true },
+    { "status", "null", FORM_RESPONSE, true },
+    { "status", "\"completed\"", FORM_DONE, false },
   };
   for (size_t i = 0; i < MF_ARRAY_N(rows); i++)
     if (rows[i].is_reasoning == is_reasoning && form >= rows[i].from && !mf_json_get(item, rows[i].key)) {

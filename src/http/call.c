@@ -378,7 +378,7 @@ static bool has_sent_more(struct mf_http_call *call, curl_off_t *sent)
 static enum mf_code wait_for_head(struct mf_http_call *call, struct mf_fiber *self, struct mf_err *err)
 {
   /* A small body goes out with the head. */
-  curl_off_t sent = (curl_off_t)MF_MIN(call->body_len, 64u * 1024);
+  curl_off_t sent = (curl_off_t)MF_MIN(call->body_len, (size_t)64 * 1024);
   while (!call->has_head && !call->is_over) {
     uint64_t since_ns = call->active_ns;
     enum mf_code code = wait_for_more(call, self, since_ns);

@@ -54,7 +54,7 @@ void tool_search_write(const struct mf_toolset *t, struct mf_str text, struct mf
   static const struct mf_json_limits limits = { .bytes_max = SIZE_MAX, .depth_max = 1024 };
   mf_auto_json struct mf_json *doc = NULL;
   mf_auto_buf struct mf_buf description;
-  mf_buf_init(&description, text.len + 2 * CATALOGUE_BYTES);
+  mf_buf_init(&description, text.len + (size_t)2 * CATALOGUE_BYTES);
   enum mf_code code = mf_json_parse(text, &limits, &doc, NULL);
   const struct mf_json_val *root = code ? NULL : mf_json_root(doc);
   if (!code)

@@ -239,7 +239,7 @@ static void send_shaped(struct world *w, uint32_t type)
 static void send_raw(struct world *w)
 {
   char bytes[512];
-  size_t n = take_byte(w) * 2u;
+  size_t n = (size_t)take_byte(w) * 2;
   take_bytes(w, bytes, n);
   send_frame(w, bytes, n, n & 4);
 }

@@ -95,7 +95,7 @@ static bool read_plainly(struct mf_str in, struct mf_buf *out)
 static void check_written(struct mf_str in)
 {
   struct mf_buf out;
-  mf_buf_init(&out, LINE_MAX_BYTES * 4);
+  mf_buf_init(&out, (size_t)LINE_MAX_BYTES * 4);
   struct mf_str type = { in.ptr, MF_MIN(in.len / 4, 20u) };
   struct mf_str data = { in.ptr + type.len, MF_MIN(in.len - type.len, LINE_MAX_BYTES - 6u) };
   bool has_break = memchr(in.ptr, '\n', type.len + data.len) || memchr(in.ptr, '\r', type.len + data.len);
