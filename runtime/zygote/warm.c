@@ -44,9 +44,9 @@ void zyg_warm_malloc_tidy(void)
   }
 }
 
-/* Each size of Python's small blocks has its own list of half-used pools, all over memory. They are used up, for good, until
- * blocks come one after the other from the first page of a pool (16 KiB since 3.10): a new one, whose book-keeping is on the
- * same page, and which lies beside the new pools of the other sizes. */
+/* Each size of Python's small blocks has its own list of half-used pools, all over memory. They are used up, for good,
+ * until blocks come one after the other from the first page of a pool (16 KiB since 3.10): a new one, whose
+ * book-keeping is on the same page, and which lies beside the new pools of the other sizes. */
 void zyg_warm_pools_tidy(void)
 {
   enum { STEP = 16, LARGEST = 512, IN_A_ROW = 3, POOL = 16384, TRIES = 20000 };
