@@ -28,24 +28,13 @@ class Hooks:
             after_in_child=lambda: self._run(self._in_child))
 
     def end(self):
-        """Puts the real functions back; returns what is to be called at the end of a guest's program."""
+        """Puts the real functions back; returns a tuple of what is to be called at the end of a guest's program, each
+        whatever became of the one before."""
         os.register_at_fork, atexit.register = _register_at_fork, _register_exit
         import threading
 
-        threads_idle, shutdown = _threading_idle(threading), threading._shutdown
-        run_exits, exit_count = atexit._run_exitfuncs, atexit._ncallbacks
-        exits = [(_idle(fn), fn, args, kwargs) for fn, args, kwargs in reversed(self._exits)]
-
-        def finish():
-            if not threads_idle():
-                shutdown()
-            if exit_count():
-                run_exits()
-            for idle, fn, args, kwargs in exits:
-                if not idle():
-                    fn(*args, **kwargs)
-
-        return finish
+        libraries = [_unless(_idle(fn), fn, args, kwargs) for fn, args, kwargs in reversed(self._exits)]
+        return (_unless(_threading_idle(threading), threading._shutdown), atexit._run_exitfuncs, *libraries)
 
     def _at_fork(self, *, before=None, after_in_parent=None, after_in_child=None):
         for fn, hooks in ((before, self._before), (after_in_parent, self._in_parent), (after_in_child, self._in_child)):
@@ -60,6 +49,14 @@ class Hooks:
         if not self._is_own_fork():
             for fn in hooks:
                 fn()
+
+
+def _unless(idle, fn, args=(), kwargs={}):
+    def step():
+        if not idle():
+            fn(*args, **kwargs)
+
+    return step
 
 
 def _threading_idle(threading):

@@ -265,7 +265,8 @@ void zyg_script_run(struct zygote *z, const struct zyg_job *job, struct mf_child
     settle_exception(word);
   Py_XDECREF(r);
 
-  call_quietly(z->finish);
+  for (Py_ssize_t i = 0; i < PyTuple_Size(z->finish); i++)
+    call_quietly(PyTuple_GetItem(z->finish, i));
   bool flushed = flush_one(z, "stdout");
   flush_one(z, "stderr");
   clear_main(main);

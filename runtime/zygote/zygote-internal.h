@@ -58,7 +58,7 @@ struct zygote {
   int landlock_abi;             /* 0: none */
   int last_cap;
   PyObject *prepare; /* called in each child before it is ready: reseeds what fork does not */
-  PyObject *finish;  /* called at the end of a guest's program: threads joined, exit handlers run */
+  PyObject *finish;  /* a tuple, called at the end of a program: threads joined, exit handlers run */
   PyObject *gc_collect;
   bool is_own_fork;      /* the fork hooks of libraries have nothing to do (runtime/python/hooks.py) */
   char mpl_names[8][64]; /* files of /opt/mpl, linked into each guest's MPLCONFIGDIR */

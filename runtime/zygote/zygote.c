@@ -381,7 +381,7 @@ static void *shared_area(size_t bytes)
 static PyObject *rehearse(PyObject *self, PyObject *args)
 {
   struct zygote *z = zygote_of(self);
-  if (!PyArg_ParseTuple(args, "OOO", &z->prepare, &z->finish, &z->gc_collect))
+  if (!PyArg_ParseTuple(args, "OO!O", &z->prepare, &PyTuple_Type, &z->finish, &z->gc_collect))
     return NULL;
   Py_INCREF(z->prepare);
   Py_INCREF(z->finish);
