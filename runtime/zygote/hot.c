@@ -1,7 +1,7 @@
 /* Hot pages: which pages of the zygote a small program reads and copies, learnt once by running one in a throwaway
  * child. A child that waits in the pool maps and copies them before its job comes, so that these faults leave the
  * latency path; the job still starts from exactly the zygote's state (rehearsing in the child itself would not). It
- * costs up to a millisecond and about a megabyte, so it is never done by a child that is waited for. */
+ * costs some milliseconds and up to WRITE_PAGES_MAX pages, so it is never done by a child that is waited for. */
 #include "zygote-internal.h"
 
 #include <errno.h>
