@@ -7,6 +7,7 @@
 #ifndef MF_INTERPRETER_TASKS_H
 #define MF_INTERPRETER_TASKS_H
 
+#include "base/ids.h"
 #include "interpreter/executor.h"
 #include "storage/files.h"
 #include "storage/tasks.h"

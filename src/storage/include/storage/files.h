@@ -8,6 +8,7 @@
 #ifndef MF_STORAGE_FILES_H
 #define MF_STORAGE_FILES_H
 
+#include "base/buf.h"
 #include "base/hash.h"
 #include "loop/work.h"
 
