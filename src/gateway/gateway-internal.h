@@ -4,6 +4,7 @@
 
 #include "access.h"
 #include "gateway/gateway.h"
+#include "interpreter/tasks.h" /* MF_TASK_OWNER_MAX */
 #include "metrics.h"
 #include "ready.h"
 #include "routes.h"
@@ -43,6 +44,9 @@ struct mf_gw_request {
   uint64_t start_ns;
   int status;         /* as answered; 0: not yet */
   struct mf_str cors; /* what Access-Control-Allow-Origin says; empty: nothing */
+  /* Whose tasks it sees: "key_…" of a stored key, "cfg_" and 16 digits of a configured one, "local" on the own Unix
+   * socket, "" where no keys are asked for. */
+  char owner[MF_TASK_OWNER_MAX + 1];
 };
 
 /* The handler of the server: user is the gateway. */
