@@ -304,6 +304,8 @@ static enum mf_code set_up(struct mf_http_call *call, const struct mf_http_reque
   CURL *e = call->easy;
   set_method(call, method, req->body);
   curl->easy_setopt(e, CURLOPT_URL, req->url);
+  if (req->unix_path)
+    curl->easy_setopt(e, CURLOPT_UNIX_SOCKET_PATH, req->unix_path);
   curl->easy_setopt(e, CURLOPT_HTTPHEADER, call->header_list);
   curl->easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, (long)MF_MIN(connect_ms, 86400000u));
   curl->easy_setopt(e, CURLOPT_PRIVATE, call);

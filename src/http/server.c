@@ -61,6 +61,14 @@ static void name_peer(const struct sockaddr_storage *a, char *ret, size_t n)
   }
 }
 
+/* The socket's mode keeps others out already; this holds when somebody has widened it. */
+static bool is_own_user(int fd)
+{
+  struct ucred peer = { 0 };
+  socklen_t n = sizeof(peer);
+  return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 && (peer.uid == geteuid() || peer.uid == 0);
+}
+
 static unsigned open_max(const struct mf_http_server *s)
 {
   return s->config.connections_max + MF_HTTP_EXTRA_MAX;
@@ -89,6 +97,10 @@ static void on_accept(void *user, unsigned events)
       continue;
     if (fd < 0 && errno == EAGAIN)
       return;
+    if (fd >= 0 && s->config.own_user_only && !is_own_user(fd)) {
+      mf_close_ptr(&fd);
+      continue;
+    }
     struct mf_err err = { 0 };
     char peer[64];
     name_peer(&a, peer, sizeof(peer));

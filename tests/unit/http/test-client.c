@@ -719,6 +719,54 @@ static void many_at_a_time(void **state)
   assert_true(atomic_load(&f->peer->accepted) <= 100);
 }
 
+/* ---- a Unix socket ---- */
+
+static void answer_peer(void *user, struct mf_http_exchange *x, struct mf_fiber *self)
+{
+  mf_auto_free char *text = mf_xasprintf("%s %.*s", mf_http_peer(x), MF_STR_ARG(mf_http_header(x, "host")));
+  assert_int_equal(mf_http_respond(x, 200, NULL, 0, mf_str_of(text), NULL), MF_OK);
+}
+
+static void on_server_stopped(void *user)
+{
+  end(user);
+}
+
+static void fiber_unix_socket(void *user)
+{
+  struct fixture *f = user;
+  struct mf_http_server *server = NULL;
+  struct mf_err err = { 0 };
+  char folder[] = "/tmp/mf-client-XXXXXX";
+  assert_non_null(mkdtemp(folder));
+  mf_auto_free char *path = mf_xasprintf("%s/s.sock", folder);
+  const struct mf_http_server_config config = { .unix_path = path, .own_user_only = true };
+  assert_ok(mf_http_server_new(f->loop, &config, answer_peer, f, &server, &err), &err);
+  const struct mf_http_request req = { .url = "http://localhost/", .unix_path = path };
+  for (unsigned i = 0; i < 2; i++) {
+    struct mf_http_call *call = NULL;
+    assert_ok(mf_http_call_open(f->client, mf_fiber_self(f->loop), &req, &call, &err), &err);
+    expect_body(f, call, "unix localhost");
+    mf_http_call_close(call);
+  }
+  assert_int_equal(mf_http_server_stats(server).connections, 1);
+
+  f->live++;
+  mf_http_server_stop(server, mf_now_ns(), on_server_stopped, f);
+  while (f->live > 1)
+    assert_int_equal(mf_fiber_sleep(mf_fiber_self(f->loop), MF_NS_PER_MS), MF_OK);
+  mf_http_server_free(server);
+  struct mf_http_call *call = NULL;
+  assert_int_equal(mf_http_call_open(f->client, mf_fiber_self(f->loop), &req, &call, &err), MF_E_GONE);
+  assert_int_equal(rmdir(folder), 0); /* the server has removed its file */
+  end(f);
+}
+
+static void a_unix_socket(void **state)
+{
+  run_fiber(state, fiber_unix_socket);
+}
+
 static void a_client_that_was_never_used(void **state)
 {
   mf_http_client_free(NULL);
@@ -748,6 +796,7 @@ int main(void)
     CLIENT_TEST(a_slow_reader_stops_the_server),
     CLIENT_TEST(cancelling_closes_the_connection),
     CLIENT_TEST(many_at_a_time),
+    CLIENT_TEST(a_unix_socket),
     CLIENT_TEST(a_client_that_was_never_used),
   };
   return cmocka_run_group_tests_name("http/client", tests, NULL, NULL);

@@ -21,6 +21,7 @@ void mf_http_client_free(struct mf_http_client *c); /* no call may be open; NULL
 struct mf_http_request {
   const char *method; /* "GET", "POST" …; NULL: GET */
   const char *url;
+  const char *unix_path; /* connect to this socket instead of the URL's host; NULL: to the host */
   /* Sent as they are. Content-Length, Transfer-Encoding, Connection and Expect are the client's own affair and left
    * out; Accept-Encoding is identity unless it is given. */
   const struct mf_http_header *headers;

@@ -21,6 +21,7 @@ struct mf_http_server_config {
   const char *host;               /* numeric address or name; NULL with unix_path */
   uint16_t port;                  /* 0: any; see mf_http_server_port */
   const char *unix_path;          /* made with mode 0600; what nobody listens on is replaced, else MF_E_EXISTS */
+  bool own_user_only;             /* with unix_path: who is neither our user nor root is turned away */
   const char *tls_cert, *tls_key; /* PEM files (a chain, its key); NULL: plain */
   unsigned connections_max;       /* default 4096; a few more are answered 503, the rest waits to be accepted */
   uint64_t head_ms, body_ms;      /* absolute deadlines; default 10 s, 60 s. A body's starts with its first read */
