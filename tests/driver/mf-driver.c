@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/base64.h"
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/num.h"
@@ -20,7 +21,6 @@
 #include "local/local.h"
 #include "sandbox/frames.h"
 
-#include "base64.h"
 #include "request.h"
 
 #include "base/banned.h"
