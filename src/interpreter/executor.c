@@ -31,6 +31,7 @@ struct mf_executor {
   unsigned dying;       /* sandboxes that have finished and still have their permit */
   struct asker *askers; /* first come, first served; never more than there are dying */
   unsigned asker_n;
+  struct asker *patient; /* the same behind them, and any number of them */
 };
 
 struct job {
@@ -39,6 +40,7 @@ struct job {
   struct mf_run *run;               /* NULL after `finished` */
   struct mf_sandbox_result *result; /* between `finished` and the fiber */
   struct mf_sandbox_limits limits;
+  struct mf_executor_options options;
   uint64_t deadline_ns; /* of what is waited for now */
   bool is_started, is_released;
 };
@@ -94,25 +96,42 @@ static void count_result(struct mf_executor *e, const struct mf_sandbox_result *
 
 static void give_back(struct mf_executor *e)
 {
-  struct asker *a = e->askers;
+  struct asker **from = e->askers ? &e->askers : &e->patient, *a = *from;
   if (!a) {
     e->stats.busy--;
     return;
   }
-  e->askers = a->next;
-  e->asker_n--;
+  e->asker_n -= from == &e->askers;
+  *from = a->next;
   e->stats.waiting++;
   a->has_permit = true;
   mf_fiber_wake(a->fiber);
 }
 
-static void leave_askers(struct mf_executor *e, struct asker *a)
+static void join_askers(struct asker **list, struct asker *a)
 {
-  struct asker **at = &e->askers;
-  while (*at != a)
-    at = &(*at)->next;
-  *at = a->next;
-  e->asker_n--;
+  while (*list)
+    list = &(*list)->next;
+  *list = a;
+}
+
+static void leave_askers(struct asker **list, struct asker *a)
+{
+  while (*list != a)
+    list = &(*list)->next;
+  *list = a->next;
+}
+
+/* It came, and the one who asked does not want it any more. */
+static void return_permit(struct mf_executor *e)
+{
+  e->stats.waiting--;
+  give_back(e);
+}
+
+static enum mf_code fail_cancelled(struct mf_err *err)
+{
+  return mf_fail(err, MF_E_CANCELLED, 0, "the run was cancelled before it began");
 }
 
 static enum mf_code refuse_permit(struct mf_executor *e, struct mf_err *err)
@@ -121,21 +140,31 @@ static enum mf_code refuse_permit(struct mf_executor *e, struct mf_err *err)
   return mf_fail(err, MF_E_CAPACITY, 0, "all %u permits are taken", e->stats.permits);
 }
 
-/* Nobody waits for a permit that a program uses. One whose program has ended is only on its way back: a caller that
- * asks again as soon as it has its answer is not refused because of its own last call. */
-static enum mf_code take_permit(struct mf_executor *e, struct mf_fiber *self, struct mf_err *err)
+/* As long as it takes. */
+static enum mf_code wait_patiently(struct mf_executor *e, struct mf_fiber *self, struct mf_err *err)
 {
-  if (e->stats.busy < e->stats.permits) {
-    e->stats.busy++;
-    e->stats.waiting++;
+  struct asker a = { .fiber = self };
+  join_askers(&e->patient, &a);
+  enum mf_code code = MF_OK;
+  while (!a.has_permit && code != MF_E_CANCELLED)
+    code = mf_fiber_wait(self, 0);
+  if (code != MF_E_CANCELLED)
     return MF_OK;
-  }
+  if (a.has_permit)
+    return_permit(e);
+  else
+    leave_askers(&e->patient, &a);
+  return fail_cancelled(err);
+}
+
+/* Nobody who is in a hurry waits for a permit that a program uses. One whose program has ended is only on its way back:
+ * a caller that asks again as soon as it has its answer is not refused because of its own last call. */
+static enum mf_code wait_shortly(struct mf_executor *e, struct mf_fiber *self, struct mf_err *err)
+{
   if (e->asker_n >= e->dying)
     return refuse_permit(e, err);
-  struct asker a = { .fiber = self }, **end = &e->askers;
-  while (*end)
-    end = &(*end)->next;
-  *end = &a;
+  struct asker a = { .fiber = self };
+  join_askers(&e->askers, &a);
   e->asker_n++;
   uint64_t deadline_ns = after_ms(e->times.reap_ms);
   enum mf_code code = MF_OK;
@@ -144,13 +173,22 @@ static enum mf_code take_permit(struct mf_executor *e, struct mf_fiber *self, st
   if (a.has_permit && code != MF_E_CANCELLED)
     return MF_OK;
   if (a.has_permit) {
-    e->stats.waiting--;
-    give_back(e);
+    return_permit(e);
   } else {
-    leave_askers(e, &a);
+    leave_askers(&e->askers, &a);
+    e->asker_n--;
   }
-  return code == MF_E_CANCELLED ? mf_fail(err, MF_E_CANCELLED, 0, "the run was cancelled before it began")
-                                : refuse_permit(e, err);
+  return code == MF_E_CANCELLED ? fail_cancelled(err) : refuse_permit(e, err);
+}
+
+static enum mf_code take_permit(struct mf_executor *e, struct mf_fiber *self, bool is_patient, struct mf_err *err)
+{
+  if (e->stats.busy < e->stats.permits) { /* then nobody waits */
+    e->stats.busy++;
+    e->stats.waiting++;
+    return MF_OK;
+  }
+  return is_patient ? wait_patiently(e, self, err) : wait_shortly(e, self, err);
 }
 
 /* ---- events of the provider ---- */
@@ -162,7 +200,16 @@ static void on_started(void *user)
     return;
   j->is_started = true;
   j->deadline_ns = after_ms(j->limits.wall_ms + j->executor->times.grace_ms);
+  if (j->options.started)
+    j->options.started(j->options.user);
   mf_fiber_wake(j->fiber);
+}
+
+static void on_output(void *user, bool is_stderr, struct mf_str text)
+{
+  struct job *j = user;
+  if (j->fiber && j->options.output)
+    j->options.output(j->options.user, is_stderr, text);
 }
 
 static void on_finished(void *user, struct mf_sandbox_result *result)
@@ -193,6 +240,7 @@ static void on_released(void *user)
 
 static const struct mf_sandbox_events events = {
   .started = on_started,
+  .output = on_output,
   .finished = on_finished,
   .released = on_released,
 };
@@ -219,7 +267,8 @@ static void leave(struct job *j)
     free(j);
 }
 
-static enum mf_code end_cancelled(struct job *j, struct mf_fiber *self, struct mf_err *err)
+static enum mf_code end_cancelled(struct job *j, struct mf_fiber *self, struct mf_sandbox_result **ret,
+                                  struct mf_err *err)
 {
   if (j->run) {
     mf_sandbox_cancel(j->run);
@@ -233,7 +282,10 @@ static enum mf_code end_cancelled(struct job *j, struct mf_fiber *self, struct m
     j->executor->stats.by_status[MF_RUN_CANCELLED]++;
     j->executor->stats.by_reason[MF_REASON_CANCELLED]++;
   }
-  mf_sandbox_result_free(j->result);
+  if (j->options.keeps_cancelled)
+    *ret = j->result;
+  else
+    mf_sandbox_result_free(j->result);
   leave(j);
   return mf_fail(err, MF_E_CANCELLED, 0, "the run was cancelled");
 }
@@ -256,7 +308,7 @@ static enum mf_code wait_for_result(struct job *j, struct mf_fiber *self, const 
   while (!j->result) {
     enum mf_code code = mf_fiber_wait(self, j->deadline_ns);
     if (code == MF_E_CANCELLED)
-      return end_cancelled(j, self, err);
+      return end_cancelled(j, self, ret, err);
     if (!j->result && mf_now_ns() >= j->deadline_ns) {
       *ret = give_up(j, spec);
       return MF_OK;
@@ -281,23 +333,33 @@ static enum mf_code refuse(struct mf_executor *e, const struct mf_sandbox_spec *
   return MF_OK;
 }
 
-enum mf_code mf_executor_run(struct mf_executor *e, struct mf_fiber *self, const struct mf_sandbox_spec *spec,
-                             struct mf_sandbox_result **ret, struct mf_err *err)
+enum mf_code mf_executor_run_with(struct mf_executor *e, struct mf_fiber *self, const struct mf_sandbox_spec *spec,
+                                  const struct mf_executor_options *options, struct mf_sandbox_result **ret,
+                                  struct mf_err *err)
 {
+  static const struct mf_executor_options none = { .is_patient = false };
+  options = options ? options : &none;
+  if (options->keeps_cancelled)
+    *ret = NULL;
   if (mf_fiber_is_cancelled(self))
-    return mf_fail(err, MF_E_CANCELLED, 0, "the run was cancelled before it began");
-  enum mf_code code = take_permit(e, self, err);
+    return fail_cancelled(err);
+  enum mf_code code = take_permit(e, self, options->is_patient, err);
   if (code)
     return code;
   struct job *j = mf_xcalloc(1, sizeof(*j));
-  *j = (struct job){ .executor = e, .fiber = self, .limits = spec->limits };
+  *j = (struct job){ .executor = e, .fiber = self, .limits = spec->limits, .options = *options };
   struct mf_err why = { 0 };
   if (mf_sandbox_start(e->provider, spec, &events, j, &j->run, &why) != MF_OK) {
     free(j);
-    e->stats.waiting--;
-    give_back(e);
+    return_permit(e);
     return refuse(e, spec, &why, ret, err);
   }
   j->deadline_ns = after_ms(e->times.start_ms);
   return wait_for_result(j, self, spec, ret, err);
+}
+
+enum mf_code mf_executor_run(struct mf_executor *e, struct mf_fiber *self, const struct mf_sandbox_spec *spec,
+                             struct mf_sandbox_result **ret, struct mf_err *err)
+{
+  return mf_executor_run_with(e, self, spec, NULL, ret, err);
 }

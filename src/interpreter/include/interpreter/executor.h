@@ -1,5 +1,6 @@
-/* The executor: process-wide permits over a provider. Admission never waits; a permit is held until the sandbox is
- * reaped, also after the caller has gone. Thread: the loop's; run is called from a fiber. */
+/* The executor: process-wide permits over a provider. Admission never waits, but for callers that say they are patient;
+ * a permit is held until the sandbox is reaped, also after the caller has gone. Thread: the loop's; run is called from
+ * a fiber. */
 #ifndef MF_INTERPRETER_EXECUTOR_H
 #define MF_INTERPRETER_EXECUTOR_H
 
@@ -55,5 +56,23 @@ struct mf_executor_stats mf_executor_stats(const struct mf_executor *e);
 MF_MUST_USE enum mf_code mf_executor_run(struct mf_executor *e, struct mf_fiber *self,
                                          const struct mf_sandbox_spec *spec, struct mf_sandbox_result **ret,
                                          struct mf_err *err);
+
+struct mf_executor_options {
+  /* Waits for a permit as long as it takes, instead of MF_E_CAPACITY for those that are taken; behind every caller that
+   * does not, so that none of them waits longer because of it. */
+  bool is_patient;
+  /* On MF_E_CANCELLED *ret is what the sandbox gave nevertheless, or NULL. */
+  bool keeps_cancelled;
+  /* Live events, from the loop and not from the fiber, none after the return; each may be NULL. The joined text is that
+   * of the result, but where the provider stopped answering. */
+  void (*started)(void *user);
+  void (*output)(void *user, bool is_stderr, struct mf_str text);
+  void *user;
+};
+/* mf_executor_run with options (NULL: none). */
+MF_MUST_USE enum mf_code mf_executor_run_with(struct mf_executor *e, struct mf_fiber *self,
+                                              const struct mf_sandbox_spec *spec,
+                                              const struct mf_executor_options *options, struct mf_sandbox_result **ret,
+                                              struct mf_err *err);
 
 #endif
