@@ -154,7 +154,8 @@ void mf_sandbox_result_deny(struct mf_sandbox_result *r, struct mf_str text)
 
 /* ---- JSON ---- */
 
-static void write_artifacts(const struct mf_sandbox_result *r, struct mf_json_writer *w)
+static void write_artifacts(const struct mf_sandbox_result *r, const struct mf_result_members *m,
+                            struct mf_json_writer *w)
 {
   mf_jw_key(w, "artifacts");
   mf_jw_arr(w);
@@ -164,6 +165,8 @@ static void write_artifacts(const struct mf_sandbox_result *r, struct mf_json_wr
     mf_jw_ku64(w, "sizeBytes", r->artifacts[i].size_bytes);
     mf_jw_kstrz(w, "sha256", r->artifacts[i].sha256);
     mf_jw_kstrz(w, "mimeType", r->artifacts[i].mime_type);
+    if (m->artifact)
+      m->artifact(m->user, i, w);
     mf_jw_obj_end(w);
   }
   mf_jw_arr_end(w);
@@ -178,38 +181,18 @@ static void write_artifacts(const struct mf_sandbox_result *r, struct mf_json_wr
   mf_jw_arr_end(w);
 }
 
-void mf_sandbox_result_write_json(const struct mf_sandbox_result *r, const char *task_id, struct mf_json_writer *w)
+static void write_number_or_null(struct mf_json_writer *w, const char *key, bool has, int value)
 {
-  mf_jw_obj(w);
-  mf_jw_kstrz(w, "taskId", task_id);
-  mf_jw_kstrz(w, "status", (unsigned)r->status < MF_RUN_STATUS_N ? task_status_names[r->status] : "failed");
-  mf_jw_kstrz(w, "reason", mf_run_reason_name(r->reason));
-  mf_jw_key(w, "exitCode");
-  if (r->has_exit_code)
-    mf_jw_i64(w, r->exit_code);
+  mf_jw_key(w, key);
+  if (has)
+    mf_jw_i64(w, value);
   else
     mf_jw_null(w);
-  mf_jw_key(w, "signal");
-  if (r->signal != 0)
-    mf_jw_i64(w, r->signal);
-  else
-    mf_jw_null(w);
-  mf_jw_kstr(w, "stdout", mf_buf_str(&r->out));
-  mf_jw_kstr(w, "stderr", mf_buf_str(&r->err));
-  mf_jw_key(w, "truncated");
-  mf_jw_obj(w);
-  mf_jw_kbool(w, "stdout", r->out_truncated);
-  mf_jw_kbool(w, "stderr", r->err_truncated);
-  mf_jw_obj_end(w);
-  write_artifacts(r, w);
-  mf_jw_key(w, "denied");
-  mf_jw_arr(w);
-  for (unsigned i = 0; i < r->denied_n; i++)
-    mf_jw_strz(w, r->denied[i]);
-  mf_jw_arr_end(w);
+}
 
+static void write_usage(const struct mf_sandbox_result *r, struct mf_json_writer *w)
+{
   uint64_t tenths = r->memory_peak_bytes / 1024 * 10 / 1024;
-  mf_jw_key(w, "usage");
   mf_jw_obj(w);
   mf_jw_ku64(w, "durationMs", r->duration_ms);
   mf_jw_ku64(w, "cpuMs", r->cpu_ms);
@@ -219,8 +202,45 @@ void mf_sandbox_result_write_json(const struct mf_sandbox_result *r, const char 
   else
     mf_jw_null(w);
   mf_jw_obj_end(w);
+}
 
+void mf_sandbox_result_write_members(const struct mf_sandbox_result *r, const struct mf_result_members *m,
+                                     struct mf_json_writer *w)
+{
+  mf_jw_kstrz(w, "reason", m->reason);
+  write_number_or_null(w, "exitCode", r->has_exit_code, r->exit_code);
+  write_number_or_null(w, "signal", r->signal != 0, r->signal);
+  mf_jw_kstr(w, "stdout", mf_buf_str(&r->out));
+  mf_jw_kstr(w, "stderr", mf_buf_str(&r->err));
+  mf_jw_key(w, "truncated");
+  mf_jw_obj(w);
+  mf_jw_kbool(w, "stdout", r->out_truncated);
+  mf_jw_kbool(w, "stderr", r->err_truncated);
+  mf_jw_obj_end(w);
+  write_artifacts(r, m, w);
+  mf_jw_key(w, "denied");
+  mf_jw_arr(w);
+  for (unsigned i = 0; i < r->denied_n; i++)
+    mf_jw_strz(w, r->denied[i]);
+  mf_jw_arr_end(w);
+  mf_jw_key(w, "usage");
+  if (m->has_run)
+    write_usage(r, w);
+  else
+    mf_jw_null(w);
   mf_jw_key(w, "receipt");
-  mf_receipt_write_json(&r->receipt, w);
+  if (m->has_run)
+    mf_receipt_write_json(&r->receipt, w);
+  else
+    mf_jw_null(w);
+}
+
+void mf_sandbox_result_write_json(const struct mf_sandbox_result *r, const char *task_id, struct mf_json_writer *w)
+{
+  const struct mf_result_members all = { .reason = mf_run_reason_name(r->reason), .has_run = true };
+  mf_jw_obj(w);
+  mf_jw_kstrz(w, "taskId", task_id);
+  mf_jw_kstrz(w, "status", (unsigned)r->status < MF_RUN_STATUS_N ? task_status_names[r->status] : "failed");
+  mf_sandbox_result_write_members(r, &all, w);
   mf_jw_obj_end(w);
 }

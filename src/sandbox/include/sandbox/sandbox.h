@@ -79,6 +79,9 @@ struct mf_sandbox_spec {
   unsigned file_n;
   struct mf_sandbox_limits limits;
   enum mf_runtime_hint runtime;
+  /* The value of a last statement that is an expression goes to sys.displayhook, as in a notebook; a line that ends in
+   * a semicolon shows nothing. */
+  bool display_last_expression;
 };
 
 /* Everything a door must know before a provider sees the spec: names valid and different, sizes, UTF-8, limits.
@@ -181,6 +184,15 @@ void mf_sandbox_result_deny(struct mf_sandbox_result *r, struct mf_str text);
  * denied[], usage{durationMs,cpuMs,memoryMb}, receipt{…}. status is projected for the task API: a reached limit is
  * "failed" with its reason. exitCode and signal are null when there is none, memoryMb (MiB) when it is not known. */
 void mf_sandbox_result_write_json(const struct mf_sandbox_result *r, const char *task_id, struct mf_json_writer *w);
+/* The members of that object from `reason` to `receipt`, for a door that knows more than the result does. */
+struct mf_result_members {
+  const char *reason;                                                 /* NULL: null */
+  bool has_run;                                                       /* false: usage and receipt are null */
+  void (*artifact)(void *user, unsigned i, struct mf_json_writer *w); /* more members of one; NULL: none */
+  void *user;
+};
+void mf_sandbox_result_write_members(const struct mf_sandbox_result *r, const struct mf_result_members *m,
+                                     struct mf_json_writer *w);
 void mf_receipt_write_json(const struct mf_receipt *r, struct mf_json_writer *w);
 /* code and input digests, limits: the part of a receipt that every provider fills alike */
 void mf_receipt_fill_from_spec(struct mf_receipt *r, const struct mf_sandbox_spec *spec);
