@@ -98,6 +98,8 @@ static int show_config(struct config_args *a, struct mf_buf *out)
   enum mf_code code = mf_config_load(&a->in, &c, &err);
   if (code == MF_OK)
     code = mf_config_load_secrets(c, &a->in, &err);
+  if (code == MF_OK)
+    code = mf_config_check_exposed(c, false, &err);
   if (code != MF_OK) {
     mf_say("%s", err.msg);
     mf_config_free(c);

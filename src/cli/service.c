@@ -232,6 +232,8 @@ static enum mf_code start_up(struct mf_service *s, struct mf_err *err)
   if (code)
     *err = s->start_err;
   else
+    code = mf_config_check_exposed(s->c, false, err);
+  if (!code)
     code = start_interpreter(s, err);
   if (!code && !s->c->skip_llm_ready_check)
     code = mf_upstream_wait(s->client, s->fiber, s->c, err);

@@ -15,7 +15,7 @@ bool mf_settings_take(struct mf_config_input *in, const struct mf_opt *o, const 
   if (o->id < MF_SETTINGS_ID)
     return false;
   int id = o->id == MF_SETTINGS_OTHER_DB ? MF_CONFIG_DATABASE_URL : o->id - MF_SETTINGS_ID;
-  in->flags[id] = value ? value : "true";
+  in->flags[id] = value ? value : mf_config_keys[id].traits & MF_KEY_NEGATED ? "false" : "true";
   return true;
 }
 

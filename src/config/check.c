@@ -181,15 +181,18 @@ enum mf_code config_check_secrets(const struct mf_config *c, struct mf_err *err)
   enum mf_code code = check_key(c->openai_api_key, "openai_api_key", err);
   for (size_t i = 0; !code && i < c->api_keys.n; i++)
     code = check_key(c->api_keys.items[i], "server.api_keys", err);
-  if (code)
-    return with_origins(c, code, err);
-  if (mf_config_is_local(c) || c->api_keys.n || c->openai_api_key || c->insecure_no_auth)
+  return code ? with_origins(c, code, err) : MF_OK;
+}
+
+enum mf_code mf_config_check_exposed(const struct mf_config *c, bool has_stored_key, struct mf_err *err)
+{
+  if (mf_config_is_local(c) || c->api_keys.n || c->openai_api_key || c->insecure_no_auth || has_stored_key)
     return MF_OK;
   char origin[400], shown[80];
   origin_of(c, MF_CONFIG_HOST, origin);
   mf_escape(mf_str_of(c->host), shown, sizeof(shown));
   return mf_fail(err, MF_E_INPUT, 0,
                  "server.host %s (%s) can be reached from elsewhere, and no key is set: set MAYFLY_API_KEYS or "
-                 "server.api_keys, listen on 127.0.0.1, or say --insecure-no-auth",
+                 "server.api_keys, store one with 'mayfly key create', listen on 127.0.0.1, or say --insecure-no-auth",
                  shown, origin);
 }

@@ -64,6 +64,19 @@ enum mf_code mf_config_make_home(const struct mf_config *c, struct mf_err *err)
   return MF_OK;
 }
 
+enum mf_code mf_config_check_home(const struct mf_config *c, struct mf_err *err)
+{
+  struct stat st;
+  if (stat(c->home, &st) < 0)
+    return mf_fail(err, errno == ENOENT ? MF_E_NOT_FOUND : MF_E_SYS, errno, "home folder %.250s", c->home);
+  if (st.st_uid != geteuid())
+    return mf_fail(err, MF_E_INPUT, 0, "home folder %.250s: belongs to another user", c->home);
+  if (st.st_mode & (S_IWGRP | S_IWOTH))
+    return mf_fail(err, MF_E_INPUT, 0, "home folder %.250s: others may write to it (mode %03o)", c->home,
+                   (unsigned)st.st_mode & 0777);
+  return MF_OK;
+}
+
 enum mf_code mf_config_write_first(const struct mf_config *c, struct mf_err *err)
 {
   if (c->has_file)

@@ -54,6 +54,8 @@ static void load(const struct mf_config_input *in)
   /* A file of keys could be any file of this machine. */
   if (!c->api_keys_file) {
     code = mf_config_load_secrets(c, in, &err);
+    if (!code)
+      code = mf_config_check_exposed(c, false, &err);
     if (code)
       check_error(code, &err);
     else

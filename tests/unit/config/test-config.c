@@ -360,6 +360,14 @@ static void bad_keys_are_not_shown(void **state)
   expect_words(&p->err, "server.api_keys_file", "MAYFLY_API_KEYS_FILE");
 }
 
+/* As `serve` does it: the secrets, then whether others may reach it. */
+static enum mf_code load_exposed(struct place *p, bool has_stored_key)
+{
+  load(p);
+  assert_ok(mf_config_load_secrets(p->c, &p->in, &p->err), &p->err);
+  return mf_config_check_exposed(p->c, has_stored_key, &p->err);
+}
+
 static void beyond_this_machine_only_with_a_key(void **state)
 {
   static const char *const reachable[] = { "0.0.0.0", "::", "192.0.2.1", "127.0.0.1.example.org", "example.org" };
@@ -367,23 +375,37 @@ static void beyond_this_machine_only_with_a_key(void **state)
   struct place *p = *state;
   for (size_t i = 0; i < MF_ARRAY_N(reachable); i++) {
     p->in.flags[MF_CONFIG_HOST] = reachable[i];
-    load(p);
-    assert_int_equal(mf_config_load_secrets(p->c, &p->in, &p->err), MF_E_INPUT);
+    assert_int_equal(load_exposed(p, false), MF_E_INPUT);
     expect_words(&p->err, "server.host", "--insecure-no-auth");
+    assert_ok(load_exposed(p, true), &p->err);
   }
   for (size_t i = 0; i < MF_ARRAY_N(local); i++) {
     p->in.flags[MF_CONFIG_HOST] = local[i];
-    load(p);
-    assert_ok(mf_config_load_secrets(p->c, &p->in, &p->err), &p->err);
+    assert_ok(load_exposed(p, false), &p->err);
   }
   p->in.flags[MF_CONFIG_HOST] = "0.0.0.0";
   p->in.flags[MF_CONFIG_INSECURE_NO_AUTH] = "true";
-  load(p);
-  assert_ok(mf_config_load_secrets(p->c, &p->in, &p->err), &p->err);
+  assert_ok(load_exposed(p, false), &p->err);
   p->in.flags[MF_CONFIG_INSECURE_NO_AUTH] = NULL;
   env(p, "MAYFLY_API_KEYS", "k");
+  assert_ok(load_exposed(p, false), &p->err);
+}
+
+static void a_home_that_others_can_write_to(void **state)
+{
+  static const mode_t wide[] = { 0720, 0702, 01777 };
+  struct place *p = *state;
   load(p);
-  assert_ok(mf_config_load_secrets(p->c, &p->in, &p->err), &p->err);
+  assert_int_equal(rmdir(p->home), 0);
+  assert_int_equal(mf_config_check_home(p->c, &p->err), MF_E_NOT_FOUND);
+  assert_ok(mf_config_make_home(p->c, &p->err), &p->err);
+  assert_ok(mf_config_check_home(p->c, &p->err), &p->err);
+  for (size_t i = 0; i < MF_ARRAY_N(wide); i++) {
+    assert_int_equal(chmod(p->home, wide[i]), 0);
+    assert_int_equal(mf_config_check_home(p->c, &p->err), MF_E_INPUT);
+    expect_words(&p->err, "home folder", "others may write");
+  }
+  assert_int_equal(chmod(p->home, 0700), 0);
 }
 
 static void secrets_leave_the_environment(void **state)
@@ -462,6 +484,7 @@ int main(void)
     IN_A_HOME(keys_from_every_place),
     IN_A_HOME(bad_keys_are_not_shown),
     IN_A_HOME(beyond_this_machine_only_with_a_key),
+    IN_A_HOME(a_home_that_others_can_write_to),
     IN_A_HOME(secrets_leave_the_environment),
     IN_A_HOME(the_first_start_writes_a_file),
     IN_A_HOME(an_unwritable_home_is_an_error_of_its_own),

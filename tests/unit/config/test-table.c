@@ -30,7 +30,7 @@ static void every_row_is_whole(void **state)
     if (k->type == MF_KEY_NUMBER)
       assert_true(k->min <= k->max && k->max > 0 && k->preset);
     if (k->type == MF_KEY_BOOL)
-      assert_string_equal(k->preset, "false"); /* a switch can only switch on */
+      assert_string_equal(k->preset, k->traits & MF_KEY_NEGATED ? "true" : "false"); /* a switch turns it round */
     if (k->type == MF_KEY_LATER)
       assert_null(k->preset);
   }

@@ -20,7 +20,10 @@ enum mf_config_id {
 };
 
 enum mf_key_type { MF_KEY_BOOL, MF_KEY_NUMBER, MF_KEY_TEXT, MF_KEY_LIST, MF_KEY_LATER };
-enum { MF_KEY_SECRET = 1u << 0 };
+enum {
+  MF_KEY_SECRET = 1u << 0,
+  MF_KEY_NEGATED = 1u << 1, /* the option, which has no value, says "false" */
+};
 
 /* A row of the table. */
 struct mf_config_key {
@@ -55,7 +58,7 @@ struct mf_config {
   char *llm_api_base; /* without a last slash and without /v1 */
   char *host, *unix_socket, *tls_cert, *tls_key, *api_keys_file;
   uint64_t port, body_bytes;
-  bool insecure_no_auth, openapi_docs;
+  bool insecure_no_auth, openapi_docs, local_socket;
   struct mf_config_list cors_origins;
   char *oidc_issuer, *oidc_audience;
   char *database_url; /* never NULL */
@@ -82,17 +85,20 @@ struct mf_config {
 
 struct mf_config_input {
   char *const *environ;           /* "NAME=value" …, NULL ends; an empty value counts as unset */
-  const char *flags[MF_CONFIG_N]; /* what the command line said; "true" for an option without a value */
+  const char *flags[MF_CONFIG_N]; /* what the command line said; "true" (or "false") for an option without a value */
 };
 
 /* Every key but the secret ones, checked alone and together. MF_E_INPUT; MF_E_UNAVAILABLE: what this version cannot do;
  * MF_E_SYS: config.toml cannot be read. */
 MF_MUST_USE enum mf_code mf_config_load(const struct mf_config_input *in, struct mf_config **ret, struct mf_err *err);
-/* The secret keys, and whether the server may be seen by others without one. Once for each c. */
+/* The secret keys. Once for each c. */
 MF_MUST_USE enum mf_code mf_config_load_secrets(struct mf_config *c, const struct mf_config_input *in,
                                                 struct mf_err *err);
 /* What only a server needs: an LLM server to talk to. Apart, so that an unfinished configuration can be looked at. */
 MF_MUST_USE enum mf_code mf_config_check_serve(const struct mf_config *c, struct mf_err *err);
+/* Whether the server may be seen by others: not without a key, those stored in the database counting too, unless the
+ * operator says so. After mf_config_load_secrets. MF_E_INPUT. */
+MF_MUST_USE enum mf_code mf_config_check_exposed(const struct mf_config *c, bool has_stored_key, struct mf_err *err);
 void mf_config_free(struct mf_config *c); /* wipes secrets; NULL is fine */
 
 /* Overwrites the values of secret variables in the environment itself, which others can read under /proc, and forgets
@@ -104,6 +110,9 @@ void mf_config_wipe_environment(char **env);
 MF_MUST_USE enum mf_code mf_config_write_first(const struct mf_config *c, struct mf_err *err);
 /* Makes the home folder, mode 0700, and those above it. */
 MF_MUST_USE enum mf_code mf_config_make_home(const struct mf_config *c, struct mf_err *err);
+/* MF_E_NOT_FOUND: there is no home folder. MF_E_INPUT: it belongs to somebody else, or others may write to it, so that
+ * what is there may be theirs. */
+MF_MUST_USE enum mf_code mf_config_check_home(const struct mf_config *c, struct mf_err *err);
 
 /* Nobody else on the network can reach a server that listens so. */
 bool mf_config_is_local(const struct mf_config *c);
