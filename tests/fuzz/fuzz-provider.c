@@ -57,8 +57,8 @@ static void take_bytes(struct world *w, void *to, size_t n)
 
 /* ---- the seam ---- */
 
-static enum mf_code spawn(void *user, const struct mf_supervisor_config *config, struct mf_pidref *ret_sup,
-                          int *ret_sock, struct mf_err *err)
+static enum mf_code spawn(void *user, const char *program, const struct mf_supervisor_config *config,
+                          struct mf_pidref *ret_sup, int *ret_sock, struct mf_err *err)
 {
   struct world *w = user;
   int pair[2];

@@ -7,10 +7,10 @@
 #include "supervisor-spawn.h"
 #include "base/banned.h"
 
-static enum mf_code spawn_real(void *user, const struct mf_supervisor_config *config, struct mf_pidref *ret_sup,
-                               int *ret_sock, struct mf_err *err)
+static enum mf_code spawn_real(void *user, const char *program, const struct mf_supervisor_config *config,
+                               struct mf_pidref *ret_sup, int *ret_sock, struct mf_err *err)
 {
-  return mf_spawn_supervisor(config, ret_sup, ret_sock, err);
+  return mf_spawn_supervisor(program, config, ret_sup, ret_sock, err);
 }
 
 static unsigned sweep_real(void *user)
@@ -25,11 +25,11 @@ enum mf_code mf_local_new(struct mf_loop *loop, const struct mf_local_config *co
   mf_auto_free char *runtime_dir = NULL;
   mf_auto_free char *zygote_dir = NULL;
   struct mf_runtime_info runtime;
-  enum mf_code code = mf_local_find_runtime(config->runtime_dir, &runtime_dir, err);
+  enum mf_code code = mf_local_find_runtime_of(config->program, config->runtime_dir, &runtime_dir, err);
   if (code == MF_OK)
     code = mf_local_read_runtime(runtime_dir, &runtime, err);
   if (code == MF_OK)
-    code = mf_local_find_zygote(config->zygote_dir, &zygote_dir, err);
+    code = mf_local_find_zygote(config->program, config->zygote_dir, &zygote_dir, err);
   if (code != MF_OK)
     return code;
   struct mf_local_config found = *config;

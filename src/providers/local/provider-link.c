@@ -64,7 +64,7 @@ void link_open(struct local *l)
   struct mf_err err = { 0 };
   l->has_told_fatal = l->lacks_layer = false;
   l->sup = MF_PIDREF_NULL;
-  enum mf_code code = l->seam.spawn(l->seam.user, &l->config, &l->sup, &l->sock, &err);
+  enum mf_code code = l->seam.spawn(l->seam.user, l->program, &l->config, &l->sup, &l->sock, &err);
   if (code == MF_OK)
     code = mf_watch_new(l->loop, l->sock, MF_WATCH_READ, on_sock, l, &l->sock_watch, &err);
   if (code == MF_OK && l->sup.fd >= 0)

@@ -227,6 +227,7 @@ static void free_local(struct local *l)
   mf_timer_free(l->timer);
   free(l->frame);
   free(l->rootfs);
+  free(l->program);
   free(l);
 }
 
@@ -377,6 +378,7 @@ enum mf_code mf_local_new_with(struct mf_loop *loop, const struct mf_local_confi
   l->seam = *seam;
   l->isolation = config->isolation;
   l->rootfs = mf_xasprintf("%s/rootfs", config->runtime_dir ? config->runtime_dir : "");
+  l->program = config->program ? mf_xstrdup(config->program) : NULL;
   l->runtime = *runtime;
   l->ready = ready;
   l->ready_user = user;

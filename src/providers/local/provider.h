@@ -34,9 +34,10 @@ struct mf_local_times {
 };
 
 struct mf_local_seam {
-  /* Gives the socket of a supervisor; *ret_sup may stay MF_PIDREF_NULL (no process to wait for). */
-  enum mf_code (*spawn)(void *user, const struct mf_supervisor_config *config, struct mf_pidref *ret_sup, int *ret_sock,
-                        struct mf_err *err);
+  /* Gives the socket of a supervisor; *ret_sup may stay MF_PIDREF_NULL (no process to wait for). program: the file that
+   * becomes it; NULL: this one. */
+  enum mf_code (*spawn)(void *user, const char *program, const struct mf_supervisor_config *config,
+                        struct mf_pidref *ret_sup, int *ret_sock, struct mf_err *err);
   /* Removes the cgroups of dead supervisors; returns how many are busy yet, since their processes are about to die. */
   unsigned (*sweep)(void *user);
   void *user;
@@ -110,6 +111,7 @@ struct local {
   struct mf_supervisor_config config;
   enum mf_isolation isolation;
   char *rootfs;
+  char *program; /* NULL: this one */
   struct mf_runtime_info runtime;
 
   void (*ready)(void *user, enum mf_code code, const struct mf_err *err);

@@ -15,19 +15,29 @@
 #define MANIFEST "manifest.json"
 #define MANIFEST_BYTES_MAX (256u * 1024u)
 
-/* The folder that holds this program. */
-static enum mf_code find_bindir(char **ret, struct mf_err *err)
+/* This program's file; its folder is right also when the file was replaced meanwhile. */
+static char *own_path(void)
 {
   char self[PATH_MAX];
   ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
   if (n <= 0)
-    return mf_fail(err, MF_E_UNAVAILABLE, errno, "find this program's own folder (/proc/self/exe)");
+    return NULL;
   self[n] = '\0';
-  char *slash = strrchr(self, '/');
+  return mf_xstrdup(self);
+}
+
+/* The folder that holds the program; NULL: this one. */
+static enum mf_code find_bindir(const char *program, char **ret, struct mf_err *err)
+{
+  mf_auto_free char *path = program ? realpath(program, NULL) : own_path();
+  if (!path)
+    return mf_fail(err, MF_E_UNAVAILABLE, errno, "find the folder of the program '%s'",
+                   program ? program : "/proc/self/exe");
+  char *slash = strrchr(path, '/');
   if (!slash)
-    return mf_fail(err, MF_E_UNAVAILABLE, 0, "this program has no folder ('%s')", self);
-  *(slash == self ? slash + 1 : slash) = '\0';
-  *ret = mf_xstrdup(self);
+    return mf_fail(err, MF_E_UNAVAILABLE, 0, "this program has no folder ('%s')", path);
+  *(slash == path ? slash + 1 : slash) = '\0';
+  *ret = mf_xstrdup(path);
   return MF_OK;
 }
 
@@ -41,8 +51,8 @@ static char *resolve_with(const char *dir, const char *mark)
 }
 
 /* What the person named must be right; the other places are only looked at. */
-static enum mf_code find_place(const char *named, const char *named_by, const char *leaf, const char *mark,
-                               const char *hint, char **ret, struct mf_err *err)
+static enum mf_code find_place(const char *program, const char *named, const char *named_by, const char *leaf,
+                               const char *mark, const char *hint, char **ret, struct mf_err *err)
 {
   if (named) {
     char *found = resolve_with(named, mark);
@@ -52,7 +62,7 @@ static enum mf_code find_place(const char *named, const char *named_by, const ch
     return MF_OK;
   }
   mf_auto_free char *bindir = NULL;
-  enum mf_code code = find_bindir(&bindir, err);
+  enum mf_code code = find_bindir(program, &bindir, err);
   if (code != MF_OK)
     return code;
   mf_auto_free char *beside = mf_xasprintf("%s/%s", bindir, leaf);
@@ -66,7 +76,7 @@ static enum mf_code find_place(const char *named, const char *named_by, const ch
   return MF_OK;
 }
 
-enum mf_code mf_local_find_runtime(const char *explicit_path, char **ret, struct mf_err *err)
+enum mf_code mf_local_find_runtime_of(const char *program, const char *explicit_path, char **ret, struct mf_err *err)
 {
   const char *named = explicit_path, *named_by = "the runtime folder";
   if (!named || !*named) {
@@ -75,14 +85,19 @@ enum mf_code mf_local_find_runtime(const char *explicit_path, char **ret, struct
   }
   if (named && !*named)
     named = NULL;
-  return find_place(named, named_by, "runtime", MANIFEST,
+  return find_place(program, named, named_by, "runtime", MANIFEST,
                     "make one with scripts/setup-runtime, or name one with MAYFLY_RUNTIME", ret, err);
 }
 
-enum mf_code mf_local_find_zygote(const char *explicit_path, char **ret, struct mf_err *err)
+enum mf_code mf_local_find_runtime(const char *explicit_path, char **ret, struct mf_err *err)
 {
-  return find_place(explicit_path && *explicit_path ? explicit_path : NULL, "the zygote folder", "zygote", "boot.py",
-                    "build it with 'make build'", ret, err);
+  return mf_local_find_runtime_of(NULL, explicit_path, ret, err);
+}
+
+enum mf_code mf_local_find_zygote(const char *program, const char *explicit_path, char **ret, struct mf_err *err)
+{
+  return find_place(program, explicit_path && *explicit_path ? explicit_path : NULL, "the zygote folder", "zygote",
+                    "boot.py", "build it with 'make build'", ret, err);
 }
 
 /* A text member without NUL that fits. */

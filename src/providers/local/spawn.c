@@ -78,7 +78,7 @@ int mf_spawn_plan_attr(posix_spawnattr_t *attr)
   return e;
 }
 
-static int spawn_planned(int config_fd, int sock_fd, pid_t *ret_pid)
+static int spawn_planned(const char *program, int config_fd, int sock_fd, pid_t *ret_pid)
 {
   struct spawn_plan plan;
   int e = posix_spawn_file_actions_init(&plan.actions);
@@ -94,15 +94,15 @@ static int spawn_planned(int config_fd, int sock_fd, pid_t *ret_pid)
     char *envp[] = { NULL };
     /* /proc/self is the child's there, and names the same program: also when its file was replaced meanwhile. */
     if (!e)
-      e = posix_spawn(ret_pid, "/proc/self/exe", &plan.actions, &plan.attr, argv, envp);
+      e = posix_spawn(ret_pid, program ? program : "/proc/self/exe", &plan.actions, &plan.attr, argv, envp);
     posix_spawnattr_destroy(&plan.attr);
   }
   posix_spawn_file_actions_destroy(&plan.actions);
   return e;
 }
 
-enum mf_code mf_spawn_supervisor(const struct mf_supervisor_config *config, struct mf_pidref *ret_sup, int *ret_sock,
-                                 struct mf_err *err)
+enum mf_code mf_spawn_supervisor(const char *program, const struct mf_supervisor_config *config,
+                                 struct mf_pidref *ret_sup, int *ret_sock, struct mf_err *err)
 {
   mf_auto_close int config_fd = -1;
   enum mf_code code = make_config_fd(config, &config_fd, err);
@@ -120,9 +120,9 @@ enum mf_code mf_spawn_supervisor(const struct mf_supervisor_config *config, stru
     return mf_wrap(err, code, "start supervisor");
 
   pid_t pid = 0;
-  int e = spawn_planned(config_fd, theirs, &pid);
+  int e = spawn_planned(program, config_fd, theirs, &pid);
   if (e)
-    return mf_fail(err, MF_E_SYS, e, "start supervisor: execute this program again");
+    return mf_fail(err, MF_E_SYS, e, "start supervisor: execute %s", program ? program : "this program again");
   code = mf_pidref_open(ret_sup, pid, err);
   if (code != MF_OK) {
     /* It is our child and not reaped, so the pid is still its own. */

@@ -1,4 +1,5 @@
-/* Birth of the supervisor: this binary again, under another name, with an empty environment and two descriptors. */
+/* Birth of the supervisor: the mayfly program (for itself: this one again), under another name, with an empty
+ * environment and two descriptors. */
 #ifndef MF_LOCAL_SUPERVISOR_SPAWN_H
 #define MF_LOCAL_SUPERVISOR_SPAWN_H
 
@@ -6,15 +7,15 @@
 #include "base/pidref.h"
 #include "supervisor-config.h"
 
-/* Executes /proc/self/exe as "mayfly-supervisor" in a session of its own, so that a terminal's Ctrl-C reaches only us
- * and the runs end in order. It inherits standard error for its log, /dev/null for the rest, the configuration on 3
- * and its end of the socket on 4, and nothing else: no environment, no other descriptor.
- * It ends when our end of the socket closes, also by our death.
+/* Executes `program` (NULL: /proc/self/exe, this very program) as "mayfly-supervisor" in a session of its own, so that
+ * a terminal's Ctrl-C reaches only us and the runs end in order. It inherits standard error for its log, /dev/null for
+ * the rest, the configuration on 3 and its end of the socket on 4, and nothing else: no environment, no other
+ * descriptor. It ends when our end of the socket closes, also by our death.
  *
  * Thread: any (posix_spawn shares no lock with the child). *ret_sock is non-blocking and the caller's; *ret_sup is our
  * child, to be reaped with mf_spawn_reap. */
-MF_MUST_USE enum mf_code mf_spawn_supervisor(const struct mf_supervisor_config *config, struct mf_pidref *ret_sup,
-                                             int *ret_sock, struct mf_err *err);
+MF_MUST_USE enum mf_code mf_spawn_supervisor(const char *program, const struct mf_supervisor_config *config,
+                                             struct mf_pidref *ret_sup, int *ret_sock, struct mf_err *err);
 
 /* Reaps a child of ours that has ended and releases `p`; false when it still runs. *ret_status as wait(2), -1 when
  * another one reaped it. */

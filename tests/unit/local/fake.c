@@ -11,8 +11,8 @@
 #include "fake.h"
 #include "base/banned.h"
 
-static enum mf_code spawn_fake(void *user, const struct mf_supervisor_config *config, struct mf_pidref *ret_sup,
-                               int *ret_sock, struct mf_err *err)
+static enum mf_code spawn_fake(void *user, const char *program, const struct mf_supervisor_config *config,
+                               struct mf_pidref *ret_sup, int *ret_sock, struct mf_err *err)
 {
   struct fake *f = user;
   f->spawn_n++;

@@ -125,7 +125,7 @@ static void says_where_it_looked(void **state)
   /* Beside this test program there is none. */
   assert_int_equal(mf_local_find_runtime(NULL, &found, &err), MF_E_UNAVAILABLE);
   assert_non_null(strstr(err.msg, "scripts/setup-runtime"));
-  assert_int_equal(mf_local_find_zygote("/nonexistent", &found, &err), MF_E_UNAVAILABLE);
+  assert_int_equal(mf_local_find_zygote(NULL, "/nonexistent", &found, &err), MF_E_UNAVAILABLE);
   assert_non_null(strstr(err.msg, "boot.py"));
   assert_null(found);
 }

@@ -11,6 +11,7 @@ enum mf_isolation { MF_ISOLATION_REQUIRE, MF_ISOLATION_PREFER };
 enum mf_checkpoint { MF_CHECKPOINT_AUTO, MF_CHECKPOINT_OFF, MF_CHECKPOINT_REQUIRE };
 
 struct mf_local_config {
+  const char *program;     /* the mayfly program, which becomes the supervisor; NULL: this very one */
   const char *runtime_dir; /* holds rootfs/ and manifest.json (scripts/setup-runtime) */
   const char *zygote_dir; /* holds _mayfly.so and boot.py; NULL: "zygote" beside the binary, else the installed place */
   enum mf_isolation isolation;
