@@ -136,12 +136,40 @@ static uint64_t tables_of(const char *status)
   return mf_proc_kb(status, "VmPTE", &v) ? v : 0;
 }
 
+static bool read_with(pid_t pid, const char *file, const char *key, char *ret, size_t n)
+{
+  uint64_t v;
+  return read_proc(pid, file, ret, n) && mf_proc_kb(ret, key, &v);
+}
+
+/* The memory of a process shows in the files of each of its threads. The first thread may have ended before the others
+ * (its own exit, not the process's), and then the process's file, which is the first thread's, has no such lines. */
+static bool read_memory(pid_t pid, const char *file, const char *key, char *ret, size_t n)
+{
+  if (read_with(pid, file, key, ret, n))
+    return true;
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+  DIR *d = opendir(path);
+  if (!d)
+    return false;
+  bool found = false;
+  for (struct dirent *e; !found && (e = readdir(d));) {
+    if (e->d_name[0] == '.')
+      continue;
+    snprintf(path, sizeof path, "task/%.20s/%.20s", e->d_name, file);
+    found = read_with(pid, path, key, ret, n);
+  }
+  closedir(d);
+  return found;
+}
+
 uint64_t mf_proctree_rss_bytes(const struct mf_proctree *t)
 {
   char text[4096];
   uint64_t sum = 0;
   for (unsigned i = 0; i < t->n; i++) {
-    if (read_proc(t->pids[i], "status", text, sizeof text))
+    if (read_memory(t->pids[i], "status", "VmPTE", text, sizeof text))
       sum += sum_kb(text, "RssAnon", "RssShmem") + tables_of(text);
   }
   return sum;
@@ -153,16 +181,14 @@ bool mf_proctree_pss_bytes(const struct mf_proctree *t, uint64_t *ret)
   uint64_t sum = 0;
   unsigned seen = 0;
   for (unsigned i = 0; i < t->n; i++) {
-    if (!read_proc(t->pids[i], "smaps_rollup", text, sizeof text))
-      continue;
     uint64_t pss;
-    if (!mf_proc_kb(text, "Pss", &pss))
+    if (!read_memory(t->pids[i], "smaps_rollup", "Pss", text, sizeof text) || !mf_proc_kb(text, "Pss", &pss))
       continue;
     seen++;
     uint64_t anon;
     /* the parts are told apart since Linux 5.4; what is mapped from files is not the guest's to answer for */
     sum += mf_proc_kb(text, "Pss_Anon", &anon) ? sum_kb(text, "Pss_Anon", "Pss_Shmem") : pss;
-    if (read_proc(t->pids[i], "status", text, sizeof text))
+    if (read_memory(t->pids[i], "status", "VmPTE", text, sizeof text))
       sum += tables_of(text);
   }
   *ret = sum;
@@ -173,7 +199,7 @@ uint64_t mf_proc_peak_bytes(pid_t pid)
 {
   char text[4096];
   uint64_t v = 0;
-  return pid > 0 && read_proc(pid, "status", text, sizeof text) && mf_proc_kb(text, "VmHWM", &v) ? v : 0;
+  return pid > 0 && read_memory(pid, "status", "VmHWM", text, sizeof text) && mf_proc_kb(text, "VmHWM", &v) ? v : 0;
 }
 
 uint64_t mf_proc_private_bytes(pid_t pid)
