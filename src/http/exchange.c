@@ -338,6 +338,21 @@ enum mf_code mf_http_begin(struct mf_http_exchange *x, int status, const struct 
   return MF_OK;
 }
 
+enum mf_code mf_http_begin_sized(struct mf_http_exchange *x, int status, const struct mf_http_header *headers,
+                                 size_t header_n, uint64_t body_bytes, struct mf_err *err)
+{
+  struct mf_http_response r = {
+    .status = status, .headers = headers, .header_n = header_n, .has_length = true, .length = body_bytes
+  };
+  enum mf_code code = start(x, &r, err);
+  if (code)
+    return code;
+  x->has_length = true;
+  x->unwritten_n = x->has_no_body ? 0 : body_bytes;
+  mf_http_conn_flush_later(x->conn);
+  return MF_OK;
+}
+
 enum mf_code mf_http_write(struct mf_http_exchange *x, struct mf_str data, struct mf_err *err)
 {
   if (!x->has_begun || x->has_ended)
@@ -346,9 +361,12 @@ enum mf_code mf_http_write(struct mf_http_exchange *x, struct mf_str data, struc
     return fail_gone(err);
   if (x->has_no_body)
     return MF_OK;
+  if (x->has_length && data.len > x->unwritten_n)
+    return mf_fail(err, MF_E_INTERNAL, 0, "more of a body than its length");
   enum mf_code code = push(x, data, err);
   if (code)
     return code;
+  x->unwritten_n -= x->has_length ? data.len : 0;
   if (x->conn->out.len >= FLUSH_BYTES)
     mf_http_conn_flush(x->conn);
   else
@@ -362,6 +380,8 @@ enum mf_code mf_http_end(struct mf_http_exchange *x, struct mf_err *err)
     return mf_fail(err, MF_E_INTERNAL, 0, "end outside of a streamed response");
   if (x->conn->state == MF_HTTP_CONN_DEAD)
     return fail_gone(err);
+  if (x->unwritten_n > 0)
+    return mf_fail(err, MF_E_INTERNAL, 0, "less of a body than its length");
   if (x->is_chunked)
     mf_http_bytes_append(&x->conn->out, "0\r\n\r\n", 5);
   x->has_ended = true;

@@ -87,8 +87,9 @@ struct mf_http_exchange {
   uint64_t body_deadline_ns, body_n;
   int fault; /* what the server answers when the handler does not; 0: nothing wrong yet */
   const char *fault_why;
-  bool keep; /* the connection, after this */
-  bool has_begun, has_ended, is_chunked, is_until_close, has_no_body, was_continued;
+  uint64_t unwritten_n; /* of a streamed response that has a length */
+  bool keep;            /* the connection, after this */
+  bool has_length, has_begun, has_ended, is_chunked, is_until_close, has_no_body, was_continued;
 };
 
 /* ---- server.c ---- */

@@ -258,6 +258,44 @@ static void test_a_stream_of_two_fibers(void **state)
   assert_got(f, "\r\n\r\n12\r\nfrom another fiber\r\n1\r\n!\r\n0\r\n\r\n");
 }
 
+/* Five bytes are promised; the method says how many come. */
+static void answer_sized(void *user, struct mf_http_exchange *x, struct mf_fiber *self)
+{
+  saw(user, mf_http_begin_sized(x, 206, NULL, 0, 5, NULL));
+  saw(user, mf_http_write(x, MF_STR("abc"), NULL));
+  saw(user, mf_http_write(x, MF_STR("def"), NULL)); /* one too many */
+  if (!mf_str_is(mf_http_method(x), "PUT"))
+    saw(user, mf_http_write(x, MF_STR("de"), NULL));
+  saw(user, mf_http_end(x, NULL));
+}
+
+static void test_a_stream_with_a_length(void **state)
+{
+  static const struct {
+    const char *request, *end;
+    enum mf_code codes[5];
+  } rows[] = {
+    { "GET", "\r\n\r\nabcde", { MF_OK, MF_OK, MF_E_INTERNAL, MF_OK, MF_OK } },
+    { "HEAD", "\r\n\r\n", { MF_OK, MF_OK, MF_OK, MF_OK, MF_OK } },
+    { "PUT", "\r\n\r\nabc", { MF_OK, MF_OK, MF_E_INTERNAL, MF_E_INTERNAL } }, /* cut: fewer than its length */
+  };
+  struct fixture *f = *state;
+  start_server(f, (struct mf_http_server_config){ 0 }, answer_sized);
+  for (size_t i = 0; i < MF_ARRAY_N(rows); i++) {
+    char request[100];
+    snprintf(request, sizeof(request), "%s" CLOSE_HEAD "\r\n", rows[i].request);
+    f->code_n = 0;
+    serve(f, request);
+    for (unsigned k = 0; k < f->code_n; k++)
+      assert_int_equal(f->codes[k], rows[i].codes[k]);
+    assert_got(f, "Content-Length: 5\r\n");
+    assert_false(got(f, "chunked"));
+    size_t n = strlen(rows[i].end);
+    assert_true(f->got.len > n);
+    assert_string_equal(f->got.ptr + f->got.len - n, rows[i].end);
+  }
+}
+
 static void answer_much(void *user, struct mf_http_exchange *x, struct mf_fiber *self)
 {
   size_t n = 3 << 20;
@@ -495,7 +533,7 @@ int main(void)
     TEST(test_a_handler_sees_the_request),       TEST(test_failed_reads_answer_themselves),
     TEST(test_leaving_while_nothing_is_written), TEST(test_leaving_in_the_body),
     TEST(test_leaving_while_written_to),         TEST(test_what_cannot_begin),
-    TEST(test_a_second_stop_is_at_once),
+    TEST(test_a_second_stop_is_at_once),         TEST(test_a_stream_with_a_length),
   };
 #undef TEST
   return cmocka_run_group_tests(tests, NULL, NULL);
