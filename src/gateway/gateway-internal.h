@@ -39,7 +39,7 @@ struct mf_gw_request {
   struct mf_http_exchange *x;
   struct mf_fiber *self;
   const struct mf_gw_route *route; /* NULL: none */
-  struct mf_gw_match match;        /* its {id}, and what the path allows */
+  struct mf_gw_match match;        /* its ids, and what the path allows */
   char id[MF_ID_N];
   uint64_t start_ns;
   int status;         /* as answered; 0: not yet */

@@ -38,15 +38,16 @@ static struct mf_str next_segment(struct mf_str *s)
 }
 
 /* Segments are compared as they were sent, so that an encoded slash never makes a new one. */
-static bool path_fits(const char *pattern, struct mf_str path, struct mf_str *ret_arg)
+static bool path_fits(const char *pattern, struct mf_str path, struct mf_str ret_args[MF_GW_ARGS_MAX])
 {
+  size_t arg_n = 0;
   struct mf_str rest = mf_str_of(pattern);
   if (!mf_str_starts(path, "/") || path.ptr[path.len - 1] == '/')
     return false;
   while (rest.len > 0 && path.len > 0) {
     struct mf_str want = next_segment(&rest), got = next_segment(&path);
-    if (mf_str_starts(want, "{") && got.len > 0)
-      *ret_arg = got;
+    if (mf_str_starts(want, "{") && got.len > 0 && arg_n < MF_GW_ARGS_MAX)
+      ret_args[arg_n++] = got;
     else if (!mf_str_eq(want, got))
       return false;
   }
@@ -72,18 +73,21 @@ static void allow(struct mf_gw_match *m, const char *method)
 void mf_gw_route_find(struct mf_str method, struct mf_str path, struct mf_gw_match *ret)
 {
   *ret = (struct mf_gw_match){ 0 };
-  struct mf_str arg = { NULL, 0 };
+  struct mf_str args[MF_GW_ARGS_MAX] = { 0 };
   struct mf_str wanted = mf_str_is(method, "HEAD") ? MF_STR("GET") : method;
   for (size_t i = 0; i < MF_ARRAY_N(routes); i++) {
-    if (!path_fits(routes[i].path, path, &arg))
+    struct mf_str found[MF_GW_ARGS_MAX] = { 0 };
+    if (!path_fits(routes[i].path, path, found))
       continue;
     ret->knows_path = true;
+    memcpy(args, found, sizeof(args));
     allow(ret, routes[i].method);
     if (mf_str_is(wanted, routes[i].method))
       ret->route = &routes[i];
   }
   if (ret->knows_path)
     allow(ret, "OPTIONS");
-  if (arg.len > 0)
-    ret->is_malformed = !mf_gw_decode(arg, false, ret->arg, sizeof(ret->arg));
+  for (size_t i = 0; i < MF_GW_ARGS_MAX; i++)
+    if (args[i].len > 0 && !mf_gw_decode(args[i], false, ret->args[i], sizeof(ret->args[i])))
+      ret->is_malformed = true;
 }

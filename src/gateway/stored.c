@@ -6,7 +6,7 @@
 
 static struct mf_str id_of(const struct mf_gw_request *r)
 {
-  return mf_str_of(r->match.arg);
+  return mf_str_of(r->match.args[0]);
 }
 
 static void free_stored(struct mf_stored **h)

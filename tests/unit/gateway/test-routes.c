@@ -54,7 +54,7 @@ static void test_find(void **state)
     assert_int_equal(m.knows_path, rows[i].allow[0] != 0);
     assert_int_equal(m.is_malformed, rows[i].is_malformed);
     if (rows[i].arg && m.knows_path)
-      assert_string_equal(m.arg, rows[i].arg);
+      assert_string_equal(m.args[0], rows[i].arg);
   }
 }
 
@@ -66,7 +66,7 @@ static void test_long_id(void **state)
   memset(path + n, 'x', MF_GW_ARG_MAX);
   mf_gw_route_find(MF_STR("GET"), (struct mf_str){ path, n + MF_GW_ARG_MAX }, &m);
   assert_false(m.is_malformed);
-  assert_int_equal(strlen(m.arg), MF_GW_ARG_MAX);
+  assert_int_equal(strlen(m.args[0]), MF_GW_ARG_MAX);
   path[n + MF_GW_ARG_MAX] = 'x';
   mf_gw_route_find(MF_STR("GET"), (struct mf_str){ path, n + MF_GW_ARG_MAX + 1 }, &m);
   assert_true(m.is_malformed);
