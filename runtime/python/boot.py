@@ -27,6 +27,7 @@ def main():
     mpl_names = tuple(sorted(os.listdir("/opt/mpl")))[:8] if os.path.isdir("/opt/mpl") else ()
     for name in mpl_names:
         os.symlink(f"/opt/mpl/{name}", f"/mnt/mpl/{name}")
+    import display
     import figures
     import warmup
 
@@ -67,9 +68,9 @@ def main():
     # Guests must find neither this module nor its folder.
     sys.path[:] = [p for p in sys.path if p != "/opt/mayfly"]
     sys.path_importer_cache.pop("/opt/mayfly", None)
-    for name in ("_mayfly", "warmup", "figures", "hooks"):
+    for name in ("_mayfly", "warmup", "display", "figures", "hooks"):
         sys.modules.pop(name, None)
-    rehearse(prepare, finish, gc.collect)
+    rehearse(prepare, finish, gc.collect, display.split)
     gc.collect()
     if config["warm"]:
         immortal(gc.get_objects())

@@ -105,11 +105,12 @@ static int unpack(struct zyg_job *job, const char *at)
   if (!take(&at, job->end, sizeof head, &raw))
     return -EPROTO;
   memcpy(&head, raw, sizeof head);
-  if (head.magic != MF_JOB_MAGIC || head.version != MF_FRAMES_VERSION ||
+  if (head.magic != MF_JOB_MAGIC || head.version != MF_FRAMES_VERSION || (head.flags & ~MF_JOB_DISPLAY_LAST) != 0 ||
       !take(&at, job->end, head.source_n, &job->source) || !take(&at, job->end, head.name_n, &job->name))
     return -EPROTO;
   job->source_n = head.source_n;
   job->name_n = head.name_n;
+  job->display_last = (head.flags & MF_JOB_DISPLAY_LAST) != 0;
   job->argv = at;
   job->argv_n = head.argv_n;
   for (uint32_t i = 0; i < head.argv_n; i++) {

@@ -95,6 +95,46 @@ static PyObject *compile_source(const struct zyg_job *job)
   return code;
 }
 
+/* Where the value of a last expression is to be shown: the program without it, and it. An error in the text looks as if
+ * the interpreter had read the file. Of all else that can go wrong in taking a program apart (nesting that is too deep for
+ * a tree), compiling it whole shall say whether it is wrong. */
+static PyObject *compile_split(const struct zygote *z, const struct zyg_job *job, PyObject **ret_last)
+{
+  PyObject *pair = PyObject_CallFunction(z->split, "y#s", job->source, (Py_ssize_t)job->source_n, job->path);
+  PyObject *code = NULL;
+  if (pair && PyArg_ParseTuple(pair, "OO", &code, ret_last)) {
+    Py_INCREF(code);
+    Py_INCREF(*ret_last);
+  } else if (PyErr_ExceptionMatches(PyExc_SyntaxError)) {
+    PyObject *type, *error, *tb;
+    PyErr_Fetch(&type, &error, &tb);
+    PyErr_NormalizeException(&type, &error, &tb);
+    PyException_SetTraceback(error, Py_None);
+    Py_XDECREF(tb);
+    PyErr_Restore(type, error, NULL);
+  } else {
+    PyErr_Clear();
+    code = compile_source(job);
+  }
+  Py_XDECREF(pair);
+  return code;
+}
+
+/* Runs the program in `main`. A new reference, or NULL with an exception set. */
+static PyObject *run_program(const struct zygote *z, const struct zyg_job *job, PyObject *main)
+{
+  PyObject *d = PyModule_GetDict(main), *last = NULL;
+  PyObject *code = job->display_last ? compile_split(z, job, &last) : compile_source(job);
+  PyObject *r = code ? PyEval_EvalCode(code, d, d) : NULL;
+  if (r && last && last != Py_None) {
+    Py_DECREF(r);
+    r = PyEval_EvalCode(last, d, d);
+  }
+  Py_XDECREF(code);
+  Py_XDECREF(last);
+  return r;
+}
+
 static long errno_of(PyObject *error)
 {
   PyObject *v = PyObject_GetAttrString(error, "errno");
@@ -214,7 +254,7 @@ static bool flush_one(const struct zygote *z, const char *name)
 
 /* As the interpreter does at its end: names that begin with one underscore first, then the rest, in order; whatever
  * they held last is finalised, and an open file flushes itself. */
-static void clear_main(PyObject *main)
+static void clear_main(const struct zygote *z, PyObject *main)
 {
   PyObject *d = PyModule_GetDict(main);
   for (int pass = 0; pass < 2; pass++) {
@@ -231,6 +271,10 @@ static void clear_main(PyObject *main)
     }
     Py_XDECREF(keys);
   }
+  /* what sys.displayhook showed last */
+  PyObject *builtins = PyModule_GetDict(z->builtins);
+  if (PyDict_GetItemString(builtins, "_") && PyDict_SetItemString(builtins, "_", Py_None) != 0)
+    PyErr_Clear();
   /* the last traceback holds every local of the frames it went through */
   static const char *const last[] = { "last_type", "last_value", "last_traceback", "last_exc" };
   for (size_t i = 0; i < sizeof last / sizeof *last; i++)
@@ -257,10 +301,7 @@ void zyg_script_run(struct zygote *z, const struct zyg_job *job, struct mf_child
   uint32_t begin = MF_CHILD_BEGIN;
   (void)send(ZYG_CONTROL_FD, &begin, sizeof begin, MSG_NOSIGNAL);
 
-  PyObject *code = compile_source(job);
-  PyObject *d = PyModule_GetDict(main);
-  PyObject *r = code ? PyEval_EvalCode(code, d, d) : NULL;
-  Py_XDECREF(code);
+  PyObject *r = run_program(z, job, main);
   if (!r)
     settle_exception(word);
   Py_XDECREF(r);
@@ -269,7 +310,7 @@ void zyg_script_run(struct zygote *z, const struct zyg_job *job, struct mf_child
     call_quietly(PyTuple_GetItem(z->finish, i));
   bool flushed = flush_one(z, "stdout");
   flush_one(z, "stderr");
-  clear_main(main);
+  clear_main(z, main);
   call_quietly(z->gc_collect);
   flushed &= flush_one(z, "stdout");
   flush_one(z, "stderr");

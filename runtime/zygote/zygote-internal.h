@@ -60,6 +60,7 @@ struct zygote {
   PyObject *prepare; /* called in each child before it is ready: reseeds what fork does not */
   PyObject *finish;  /* a tuple, called at the end of a program: threads joined, exit handlers run */
   PyObject *gc_collect;
+  PyObject *split;       /* takes the last expression off a program (runtime/python/display.py) */
   bool is_own_fork;      /* the fork hooks of libraries have nothing to do (runtime/python/hooks.py) */
   char mpl_names[8][64]; /* files of /opt/mpl, linked into each guest's MPLCONFIGDIR */
   unsigned mpl_n;
@@ -94,6 +95,7 @@ struct zyg_job {
   size_t name_n;
   const char *argv; /* argv_n records */
   uint32_t argv_n;
+  bool display_last; /* the value of a last expression is shown */
   const char *end;
   char path[300]; /* of the script: /mnt/task/<name>, NUL-terminated */
 };

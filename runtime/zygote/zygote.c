@@ -377,15 +377,16 @@ static void *shared_area(size_t bytes)
   return p;
 }
 
-/* rehearse(prepare, finish, gc_collect): runs a small program some times as guests will. */
+/* rehearse(prepare, finish, gc_collect, split): runs a small program some times as guests will. */
 static PyObject *rehearse(PyObject *self, PyObject *args)
 {
   struct zygote *z = zygote_of(self);
-  if (!PyArg_ParseTuple(args, "OO!O", &z->prepare, &PyTuple_Type, &z->finish, &z->gc_collect))
+  if (!PyArg_ParseTuple(args, "OO!OO", &z->prepare, &PyTuple_Type, &z->finish, &z->gc_collect, &z->split))
     return NULL;
   Py_INCREF(z->prepare);
   Py_INCREF(z->finish);
   Py_INCREF(z->gc_collect);
+  Py_INCREF(z->split);
   PyObject *machinery = PyImport_ImportModule("importlib.machinery");
   z->builtins = PyImport_ImportModule("builtins");
   z->source_loader = machinery ? PyObject_GetAttrString(machinery, "SourceFileLoader") : NULL;

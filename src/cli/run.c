@@ -33,6 +33,7 @@ enum {
   OPT_RUNTIME,
   OPT_STDLIB,
   OPT_DATA,
+  OPT_DISPLAY_LAST,
   OPT_JSON,
   OPT_RECEIPT,
   OPT_NO_CGROUP,
@@ -55,6 +56,8 @@ static const struct mf_opt run_opts[] = {
     "@dir" },
   { OPT_STDLIB, 0, "stdlib", NULL, "it needs the standard library only (default: its imports decide)", NULL },
   { OPT_DATA, 0, "data", NULL, "it needs numpy, pandas, matplotlib or openpyxl", NULL },
+  { OPT_DISPLAY_LAST, 0, "display-last", NULL, "show the value of a last line that is an expression, as a notebook does",
+    NULL },
   { OPT_JSON, 'j', "json", NULL, "print one JSON object at the end and stream nothing", NULL },
   { OPT_RECEIPT, 'r', "receipt", NULL, "print what really held the program, as JSON on standard error", NULL },
   { OPT_NO_CGROUP, 0, "no-cgroup", NULL, NULL, NULL },
@@ -75,7 +78,7 @@ struct run_args {
   unsigned file_n;
   struct mf_str argv[MF_ARGV_COUNT_MAX];
   unsigned argv_n;
-  bool json, receipt, force;
+  bool json, receipt, force, display_last;
 };
 
 struct run_state {
@@ -168,6 +171,9 @@ static enum mf_code take_option(void *args, const struct mf_opt *o, const char *
     break;
   case OPT_DATA:
     a->runtime = MF_RUNTIME_DATA;
+    break;
+  case OPT_DISPLAY_LAST:
+    a->display_last = true;
     break;
   case OPT_JSON:
     a->json = true;
@@ -511,6 +517,7 @@ static int run_with_args(struct run_args *a)
     .file_n = in->file_n,
     .limits = a->limits,
     .runtime = a->runtime,
+    .display_last_expression = a->display_last,
   };
   if (code == MF_OK)
     code = mf_sandbox_spec_check(&spec, &err);

@@ -59,7 +59,7 @@ class Case:
         self.plain = want.get("plain", True)  # False: never run without a sandbox
 
     def request(self):
-        keys = ("argv", "limits", "runtime", "sourceName", "cancelAfterMs", "cancelAfterStartMs")
+        keys = ("argv", "limits", "runtime", "sourceName", "displayLastExpression", "cancelAfterMs", "cancelAfterStartMs")
         return {k: self.want[k] for k in keys if k in self.want}
 
 

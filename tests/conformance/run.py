@@ -51,7 +51,8 @@ class CliDoor:
         self.caps = (1 << 32) - 1
 
     def run(self, case):
-        result = cli.run(case.source, files=case.files, argv=case.want.get("argv", ()), limits=case.want.get("limits"))
+        result = cli.run(case.source, files=case.files, argv=case.want.get("argv", ()), limits=case.want.get("limits"),
+                         display_last=case.want.get("displayLastExpression", False))
         if result["exit"] != cli.expected_exit(result):
             raise AssertionError("the command's exit status is %d for %s/%s" % (result["exit"], result["status"],
                                                                                 result["reason"]))

@@ -1,7 +1,8 @@
 /* mf-driver: keeps one local provider alive and runs what it reads, for the tests that run programs.
  *
  * Lines of JSON on stdin, lines of JSON on stdout; everything on one loop.
- *   {"id", "source", "argv", "files", "limits", "runtime", "cancelAfterMs", "cancelAfterStartMs", "content", "stream"}
+ *   {"id", "source", "argv", "files", "limits", "runtime", "cancelAfterMs", "cancelAfterStartMs", "content", "stream",
+ *    "displayLastExpression"}
  *   {"info": true, "id"}    {"cancel": "<id>"}    {"close": true}
  * Replies: {"ready": …} first; {"id", "result", "stream", "contents"}, {"id", "error"}, {"id", "started": true},
  * {"id", "chunk", "isStderr"}, {"id", "info"}. End of stdin closes the provider and ends the driver. */

@@ -27,6 +27,14 @@ static enum mf_code read_str(const struct mf_json_val *v, const char *key, struc
   return MF_OK;
 }
 
+static enum mf_code read_bool(const struct mf_json_val *v, const char *key, bool *ret, struct mf_err *err)
+{
+  if (mf_json_type_of(v) != MF_JSON_BOOL)
+    return wrong(err, key, "true or false");
+  *ret = mf_json_bool(v);
+  return MF_OK;
+}
+
 static enum mf_code read_limits(const struct mf_json_val *obj, struct mf_sandbox_limits *l, struct mf_err *err)
 {
   if (mf_json_type_of(obj) != MF_JSON_OBJ)
@@ -176,12 +184,12 @@ static enum mf_code read_member(struct mf_str key, const struct mf_json_val *v, 
     return read_limits(v, &q->spec.limits, err);
   if (mf_str_is(key, "runtime"))
     return read_runtime(v, q, err);
-  if (mf_str_is(key, "content") || mf_str_is(key, "stream")) {
-    if (mf_json_type_of(v) != MF_JSON_BOOL)
-      return wrong(err, "content, stream", "true or false");
-    *(mf_str_is(key, "content") ? &q->content : &q->stream) = mf_json_bool(v);
-    return MF_OK;
-  }
+  if (mf_str_is(key, "content"))
+    return read_bool(v, "content", &q->content, err);
+  if (mf_str_is(key, "stream"))
+    return read_bool(v, "stream", &q->stream, err);
+  if (mf_str_is(key, "displayLastExpression"))
+    return read_bool(v, "displayLastExpression", &q->spec.display_last_expression, err);
   if (mf_str_is(key, "cancelAfterMs") || mf_str_is(key, "cancelAfterStartMs")) {
     code = read_u64(v, "cancelAfter…", &n, err);
     if (code == MF_OK)

@@ -23,14 +23,15 @@ static void check_again(const struct mf_job *job)
                                         .argv = job->argv,
                                         .argv_n = job->argv_n,
                                         .files = job->files,
-                                        .file_n = job->file_n };
+                                        .file_n = job->file_n,
+                                        .display_last_expression = job->display_last };
   mf_auto_close int fd = -1;
   struct mf_job again;
   CHECK(mf_job_write(&spec, &fd, NULL) == MF_OK);
   CHECK(mf_job_map(fd, &again, NULL) == MF_OK);
   CHECK(mf_str_eq(again.source, job->source));
   CHECK(mf_str_eq(again.name, job->name.len > 0 ? job->name : MF_STR("main.py")));
-  CHECK(again.argv_n == job->argv_n && again.file_n == job->file_n);
+  CHECK(again.argv_n == job->argv_n && again.file_n == job->file_n && again.display_last == job->display_last);
   for (unsigned i = 0; i < job->argv_n; i++)
     CHECK(mf_str_eq(again.argv[i], job->argv[i]));
   for (unsigned i = 0; i < job->file_n; i++)

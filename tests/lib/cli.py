@@ -44,7 +44,7 @@ def expected_exit(result):
     return result["exitCode"]
 
 
-def run(source, files=None, argv=(), limits=None, env=None, timeout=180):
+def run(source, files=None, argv=(), limits=None, display_last=False, env=None, timeout=180):
     """One run; result["contents"] holds the artifacts as they were written, result["exit"] the exit status."""
     folder = tempfile.mkdtemp(prefix="mf-cli-")
     try:
@@ -65,6 +65,8 @@ def run(source, files=None, argv=(), limits=None, env=None, timeout=180):
             arguments += ["--memory", str(limits.pop("memoryBytes") >> 20)]
         if limits:
             raise ValueError("the command has no option for %s" % ", ".join(limits))
+        if display_last:
+            arguments += ["--display-last"]
         if argv:
             arguments += ["--", *argv]
         done = command(*arguments, env=env, timeout=timeout)

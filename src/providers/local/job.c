@@ -94,6 +94,7 @@ enum mf_code mf_job_write(const struct mf_sandbox_spec *spec, int *ret_fd, struc
     .name_n = (uint32_t)(spec->source_name.len > 0 ? spec->source_name.len : MF_STR("main.py").len),
     .argv_n = spec->argv_n,
     .file_n = spec->file_n,
+    .flags = spec->display_last_expression ? MF_JOB_DISPLAY_LAST : 0,
   };
   size_t record_n = (size_t)spec->argv_n + spec->file_n;
   mf_auto_free struct mf_job_record *records = mf_xcalloc(record_n + 1, sizeof(*records));
@@ -149,8 +150,9 @@ static bool parse(struct mf_job *job)
     return false;
   memcpy(&h, raw.ptr, sizeof(h));
   if (h.magic != MF_JOB_MAGIC || h.version != MF_FRAMES_VERSION || h.argv_n > MF_ARGV_COUNT_MAX ||
-      h.file_n > MF_INPUT_COUNT_MAX)
+      h.file_n > MF_INPUT_COUNT_MAX || (h.flags & ~MF_JOB_DISPLAY_LAST) != 0)
     return false;
+  job->display_last = (h.flags & MF_JOB_DISPLAY_LAST) != 0;
   if (!take(&rest, h.source_n, &job->source) || !take(&rest, h.name_n, &job->name))
     return false;
   job->argv = mf_xcalloc(h.argv_n + 1, sizeof(*job->argv));

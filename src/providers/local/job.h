@@ -19,6 +19,7 @@ struct mf_job {
   struct mf_str *argv; /* owned array */
   struct mf_sandbox_file *files;
   unsigned argv_n, file_n;
+  bool display_last;
 };
 /* Maps fd (borrowed). Every length is checked: MF_E_INPUT when the bytes are not a job. */
 MF_MUST_USE enum mf_code mf_job_map(int fd, struct mf_job *ret, struct mf_err *err);

@@ -28,6 +28,7 @@ static void round_trip(const struct mf_sandbox_spec *spec, const char *name)
   assert_ok(mf_job_map(fd, &job, &err), &err);
   assert_str(job.source, spec->source);
   assert_str(job.name, mf_str_of(name));
+  assert_int_equal(job.display_last, spec->display_last_expression);
   assert_int_equal(job.argv_n, spec->argv_n);
   for (unsigned i = 0; i < spec->argv_n; i++)
     assert_str(job.argv[i], spec->argv[i]);
@@ -60,6 +61,7 @@ static void reads_back_everything(void **state)
     .argv_n = 3,
     .files = files,
     .file_n = 3,
+    .display_last_expression = true,
   };
   round_trip(&spec, "analysis.py");
 }
@@ -116,7 +118,7 @@ static void refuses_what_is_no_job(void **state)
   struct {
     struct mf_job_header h;
     char rest[80];
-  } bytes = { .h = { MF_JOB_MAGIC, MF_FRAMES_VERSION, 1, 7, 0, 1 } };
+  } bytes = { .h = { MF_JOB_MAGIC, MF_FRAMES_VERSION, 1, 7, 0, 1, 0 } };
   const struct mf_job_record record = { .name_n = 1, .data_n = 40 };
   memcpy(bytes.rest + 8, &record, sizeof(record));
   size_t whole = sizeof(bytes.h) + 8 + sizeof(record) + 41;
@@ -126,10 +128,15 @@ static void refuses_what_is_no_job(void **state)
     assert_int_equal(map_bytes(&bytes, n), MF_E_INPUT);
 
   const struct mf_job_header wrong[] = {
-    { MF_JOB_MAGIC + 1, MF_FRAMES_VERSION, 1, 7, 0, 1 },      { MF_JOB_MAGIC, MF_FRAMES_VERSION + 1, 1, 7, 0, 1 },
-    { MF_JOB_MAGIC, MF_FRAMES_VERSION, UINT32_MAX, 7, 0, 1 }, { MF_JOB_MAGIC, MF_FRAMES_VERSION, 1, UINT32_MAX, 0, 1 },
-    { MF_JOB_MAGIC, MF_FRAMES_VERSION, 1, 7, UINT32_MAX, 1 }, { MF_JOB_MAGIC, MF_FRAMES_VERSION, 1, 7, 0, UINT32_MAX },
-    { MF_JOB_MAGIC, MF_FRAMES_VERSION, 1, 7, 1, 0 },          { MF_JOB_MAGIC, MF_FRAMES_VERSION, 1, 7, 0, 0 },
+    { MF_JOB_MAGIC + 1, MF_FRAMES_VERSION, 1, 7, 0, 1, 0 },
+    { MF_JOB_MAGIC, MF_FRAMES_VERSION + 1, 1, 7, 0, 1, 0 },
+    { MF_JOB_MAGIC, MF_FRAMES_VERSION, UINT32_MAX, 7, 0, 1, 0 },
+    { MF_JOB_MAGIC, MF_FRAMES_VERSION, 1, UINT32_MAX, 0, 1, 0 },
+    { MF_JOB_MAGIC, MF_FRAMES_VERSION, 1, 7, UINT32_MAX, 1, 0 },
+    { MF_JOB_MAGIC, MF_FRAMES_VERSION, 1, 7, 0, UINT32_MAX, 0 },
+    { MF_JOB_MAGIC, MF_FRAMES_VERSION, 1, 7, 1, 0, 0 },
+    { MF_JOB_MAGIC, MF_FRAMES_VERSION, 1, 7, 0, 0, 0 },
+    { MF_JOB_MAGIC, MF_FRAMES_VERSION, 1, 7, 0, 1, MF_JOB_DISPLAY_LAST << 1 },
   };
   for (size_t i = 0; i < MF_ARRAY_N(wrong); i++) {
     bytes.h = wrong[i];

@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#define MF_FRAMES_VERSION 2u
+#define MF_FRAMES_VERSION 3u
 #define MF_TEXT_MAX 240u
 #define MF_CHUNK_MAX 65536u
 
@@ -123,10 +123,12 @@ struct mf_child_word {
 /* The job memfd: header, then source, name, then argv and files as records {uint32 name_n, uint32 pad, uint64 data_n,
  * name, data}, all unpadded and packed one after another. argv records have data_n 0. Written by the provider. */
 #define MF_JOB_MAGIC 0x3142464au /* "JFB1" */
+#define MF_JOB_DISPLAY_LAST 1u   /* the value of a last expression is shown */
 struct mf_job_header {
   uint32_t magic, version;
   uint32_t source_n, name_n;
   uint32_t argv_n, file_n;
+  uint32_t flags; /* MF_JOB_*; others are refused */
 };
 struct mf_job_record {
   uint32_t name_n, pad;
