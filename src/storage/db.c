@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/path.h"
 #include "base/time.h"
 #include "migrations.h"
 #include "base/banned.h"
@@ -59,6 +60,13 @@ enum mf_code db_fail(const struct db *d, int rc, struct mf_err *err)
                  d->sqlite ? sqlite3_errmsg(d->sqlite) : sqlite3_errstr(rc));
 }
 
+enum mf_code db_not_found(const char *what, struct mf_str id, struct mf_err *err)
+{
+  char shown[200];
+  mf_escape(id, shown, sizeof(shown));
+  return mf_fail(err, MF_E_NOT_FOUND, 0, "not found: %s with id '%s'", what, shown);
+}
+
 /* ---- statements ---- */
 
 enum mf_code db_exec(struct db *d, const char *sql, struct mf_err *err)
@@ -99,6 +107,18 @@ void db_bind_str(sqlite3_stmt *st, int at, struct mf_str s)
   sqlite3_bind_text64(st, at, s.len ? s.ptr : "", s.len, SQLITE_STATIC, SQLITE_UTF8);
 }
 
+void db_bind_u64(sqlite3_stmt *st, int at, uint64_t v)
+{
+  sqlite3_bind_int64(st, at, (sqlite3_int64)v);
+}
+
+struct mf_str db_column(sqlite3_stmt *st, int at)
+{
+  /* The text first: its length is that of the conversion. */
+  const char *text = (const char *)sqlite3_column_text(st, at);
+  return (struct mf_str){ text, text ? (size_t)sqlite3_column_bytes(st, at) : 0 };
+}
+
 enum mf_code db_step(struct db *d, sqlite3_stmt *st, bool *ret_row, struct mf_err *err)
 {
   int rc = sqlite3_step(st);
@@ -110,6 +130,16 @@ void db_end(sqlite3_stmt *st)
 {
   sqlite3_reset(st);
   sqlite3_clear_bindings(st);
+}
+
+enum mf_code db_change(struct db *d, sqlite3_stmt *st, int *ret_n, struct mf_err *err)
+{
+  bool row;
+  enum mf_code code = db_step(d, st, &row, err);
+  if (!code && ret_n)
+    *ret_n = sqlite3_changes(d->sqlite);
+  db_end(st);
+  return code;
 }
 
 enum mf_code db_run(struct db *d, enum sql sql, struct mf_err *err)

@@ -6,6 +6,7 @@
 #define MF_STORAGE_DB_H
 
 #include <sqlite3.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -38,6 +39,8 @@ MF_MUST_USE enum mf_code db_file_check(const struct db *d, const struct db_file 
 
 /* Fills err with what rc means here and what to do about it. */
 enum mf_code db_fail(const struct db *d, int rc, struct mf_err *err);
+/* "not found: Task with id 'x'" */
+enum mf_code db_not_found(const char *what, struct mf_str id, struct mf_err *err);
 /* Several statements without results. */
 enum mf_code db_exec(struct db *d, const char *sql, struct mf_err *err);
 MF_MUST_USE enum mf_code db_pragma_int(struct db *d, const char *sql, sqlite3_int64 *ret, struct mf_err *err);
@@ -46,9 +49,15 @@ MF_MUST_USE enum mf_code db_pragma_int(struct db *d, const char *sql, sqlite3_in
 MF_MUST_USE enum mf_code db_begin(struct db *d, enum sql sql, sqlite3_stmt **ret, struct mf_err *err);
 /* Borrowed until db_end. */
 void db_bind_str(sqlite3_stmt *st, int at, struct mf_str s);
+/* Times and sizes: at most INT64_MAX. */
+void db_bind_u64(sqlite3_stmt *st, int at, uint64_t v);
+/* A text of the row that st stands on, borrowed until the next step; NULL is empty. */
+struct mf_str db_column(sqlite3_stmt *st, int at);
 /* *ret_row: whether there is one. */
 MF_MUST_USE enum mf_code db_step(struct db *d, sqlite3_stmt *st, bool *ret_row, struct mf_err *err);
 void db_end(sqlite3_stmt *st);
+/* Steps one that changes rows to its end, and ends it. *ret_n (may be NULL): how many. */
+MF_MUST_USE enum mf_code db_change(struct db *d, sqlite3_stmt *st, int *ret_n, struct mf_err *err);
 /* db_begin, db_step, db_end of one that needs nothing and gives nothing. */
 enum mf_code db_run(struct db *d, enum sql sql, struct mf_err *err);
 

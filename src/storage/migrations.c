@@ -34,6 +34,42 @@ static const char to_1_responses_and_items[] =
 
 static const char to_2_items_by_id[] = "CREATE INDEX items_id ON items (id);";
 
+static const char to_3_tasks_and_keys[] =
+    /* The numbers of enum mf_task_state; 0 and 1 have not ended. In the order of their keys. Times: 0 is "not yet". */
+    "CREATE TABLE tasks ("
+    " key INTEGER PRIMARY KEY,"
+    " id TEXT NOT NULL UNIQUE,"
+    " owner TEXT NOT NULL,"
+    " idempotency_key TEXT NOT NULL,"
+    " fingerprint TEXT NOT NULL,"
+    " state INTEGER NOT NULL CHECK (state BETWEEN 0 AND 5),"
+    " is_expired INTEGER NOT NULL DEFAULT 0,"
+    " created_ms INTEGER NOT NULL,"
+    " started_ms INTEGER NOT NULL DEFAULT 0,"
+    " finished_ms INTEGER NOT NULL DEFAULT 0,"
+    " expires_ms INTEGER NOT NULL DEFAULT 0,"
+    " input_bytes INTEGER NOT NULL,"
+    " artifact_bytes INTEGER NOT NULL DEFAULT 0) STRICT;"
+    "CREATE UNIQUE INDEX tasks_idempotency ON tasks (owner, idempotency_key) WHERE idempotency_key <> '';"
+    "CREATE INDEX tasks_owner ON tasks (owner) WHERE NOT is_expired;"
+    "CREATE INDEX tasks_unfinished ON tasks (key) WHERE state <= 1;"
+    "CREATE INDEX tasks_expires ON tasks (is_expired, expires_ms) WHERE expires_ms > 0;"
+    /* Apart, so that a change of state does not write them again. They go when the task expires. */
+    "CREATE TABLE task_requests ("
+    " task_key INTEGER PRIMARY KEY REFERENCES tasks (key) ON DELETE CASCADE,"
+    " json TEXT NOT NULL) STRICT;"
+    "CREATE TABLE task_results ("
+    " task_key INTEGER PRIMARY KEY REFERENCES tasks (key) ON DELETE CASCADE,"
+    " json TEXT NOT NULL) STRICT;"
+    /* Of API keys only a digest. */
+    "CREATE TABLE api_keys ("
+    " key INTEGER PRIMARY KEY,"
+    " id TEXT NOT NULL UNIQUE,"
+    " name TEXT NOT NULL,"
+    " sha256 TEXT NOT NULL,"
+    " created_ms INTEGER NOT NULL,"
+    " revoked_ms INTEGER NOT NULL DEFAULT 0) STRICT;";
+
 struct migration {
   int number;
   const char *sql;
@@ -42,9 +78,10 @@ struct migration {
 static const struct migration migrations[] = {
   { 1, to_1_responses_and_items },
   { 2, to_2_items_by_id },
+  { 3, to_3_tasks_and_keys },
 };
 
-static const int newest = 2;
+static const int newest = 3;
 
 static enum mf_code read_version(struct db *d, sqlite3_int64 *ret, struct mf_err *err)
 {

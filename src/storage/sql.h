@@ -22,6 +22,29 @@ enum sql {
   SQL_BURY,     /* key: empties a response and marks it */
   SQL_PURGE,    /* key: removes one that is marked and has no child → previous_key */
   SQL_PING,
+  /* Those that give a task give the columns of tasks.c's load_task. */
+  SQL_ADD_TASK,
+  SQL_ADD_TASK_REQUEST,
+  SQL_ADD_TASK_RESULT,
+  SQL_FIND_REPEATED, /* owner, idempotency_key → task */
+  SQL_FIND_TASK,     /* id, owner → key, state */
+  SQL_START_TASK,
+  SQL_FINISH_TASK, /* → key */
+  SQL_GET_TASK,    /* id, owner → task, request, result */
+  SQL_LIST_TASKS,  /* owner, key, state or -1, how many → tasks, newest first */
+  SQL_FIND_TASK_ANY,
+  SQL_UNFINISHED_TASKS, /* key, how many → tasks, request; oldest first */
+  SQL_EXPIRE_TASKS,     /* now, how many → tasks */
+  SQL_DROP_TASK_REQUEST,
+  SQL_DROP_TASK_RESULT,
+  SQL_FORGET_TASKS, /* before, how many */
+  SQL_DELETE_TASK,  /* key */
+  SQL_IS_TASK_KEPT, /* id */
+  SQL_ADD_KEY,
+  SQL_REVOKE_KEY,
+  SQL_LIST_KEYS,
+  SQL_GET_KEY, /* id */
+  SQL_HAS_ANY_KEY,
   SQL_N
 };
 const char *sql_text(enum sql sql);

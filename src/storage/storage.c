@@ -233,12 +233,18 @@ struct reading {
   struct op *op;
 };
 
+static enum mf_code ping(struct db *d, struct op *op, struct mf_err *err)
+{
+  return db_run(d, SQL_PING, err);
+}
+static const struct op_kind ping_kind = { .doing = "look at the database", .apply = ping };
+
 /* On a worker. */
 static void run_read(void *user)
 {
   struct reading *r = user;
   struct op *op = r->op;
-  if (op->kind == OP_PING) {
+  if (op->kind == &ping_kind) {
     op->code = db_file_check(&r->storage->writer, &r->storage->file, &op->err);
     if (op->code)
       return;
@@ -265,30 +271,22 @@ static void do_read(struct mf_storage *s, struct mf_fiber *self, struct op *op)
 
 /* ---- the calls ---- */
 
-static const char *const words[] = {
-  [OP_PUT] = "store a response",      [OP_DELETE] = "delete a response", [OP_GET] = "load a response",
-  [OP_PAYLOAD] = "load a response",   [OP_HISTORY] = "load a history",   [OP_ITEMS] = "load items",
-  [OP_PING] = "look at the database",
-};
-
 /* What is wrong with the database is said with what was to be done; what is wrong with the request speaks for itself.
  */
 static enum mf_code report(const struct op *op, struct mf_err *err)
 {
-  bool is_of_request = op->code == MF_E_NOT_FOUND || op->code == MF_E_EXISTS || op->code == MF_E_LIMIT;
+  bool is_of_request =
+      op->code == MF_E_NOT_FOUND || op->code == MF_E_EXISTS || op->code == MF_E_LIMIT || op->code == MF_E_INPUT;
   if (!op->code || !err)
     return op->code;
   *err = op->err;
-  return is_of_request ? op->code : mf_wrap(err, op->code, "%s", words[op->kind]);
+  return is_of_request ? op->code : mf_wrap(err, op->code, "%s", op->kind->doing);
 }
 
-static enum mf_code run(struct mf_storage *s, struct mf_fiber *self, struct op *op, struct mf_err *err)
+enum mf_code storage_run(struct mf_storage *s, struct mf_fiber *self, struct op *op, struct mf_err *err)
 {
-  enum mf_code code = op_check(op, err);
-  if (code)
-    return code;
   s->busy++;
-  if (op->kind == OP_PUT || op->kind == OP_DELETE || !s->path)
+  if (op->kind->is_write || !s->path)
     do_write(s, self, op);
   else
     do_read(s, self, op);
@@ -296,59 +294,8 @@ static enum mf_code run(struct mf_storage *s, struct mf_fiber *self, struct op *
   return report(op, err);
 }
 
-enum mf_code mf_storage_put_response(struct mf_storage *s, struct mf_fiber *self, const struct mf_store_response *r,
-                                     struct mf_err *err)
-{
-  struct op op = { .kind = OP_PUT, .response = r };
-  return run(s, self, &op, err);
-}
-
-enum mf_code mf_storage_delete_response(struct mf_storage *s, struct mf_fiber *self, struct mf_str id,
-                                        struct mf_err *err)
-{
-  struct op op = { .kind = OP_DELETE, .id = id };
-  return run(s, self, &op, err);
-}
-
-static enum mf_code load(struct mf_storage *s, struct mf_fiber *self, struct op *op, struct mf_stored **ret,
-                         struct mf_err *err)
-{
-  enum mf_code code = run(s, self, op, err);
-  if (!code)
-    *ret = op->loaded;
-  return code;
-}
-
-enum mf_code mf_storage_get_response(struct mf_storage *s, struct mf_fiber *self, struct mf_str id,
-                                     struct mf_stored **ret, struct mf_err *err)
-{
-  struct op op = { .kind = OP_GET, .id = id };
-  return load(s, self, &op, ret, err);
-}
-
-enum mf_code mf_storage_get_payload(struct mf_storage *s, struct mf_fiber *self, struct mf_str id,
-                                    struct mf_stored **ret, struct mf_err *err)
-{
-  struct op op = { .kind = OP_PAYLOAD, .id = id };
-  return load(s, self, &op, ret, err);
-}
-
-enum mf_code mf_storage_get_history(struct mf_storage *s, struct mf_fiber *self, struct mf_str id,
-                                    struct mf_stored **ret, struct mf_err *err)
-{
-  struct op op = { .kind = OP_HISTORY, .id = id };
-  return load(s, self, &op, ret, err);
-}
-
-enum mf_code mf_storage_get_items(struct mf_storage *s, struct mf_fiber *self, const struct mf_str *ids, size_t id_n,
-                                  struct mf_stored **ret, struct mf_err *err)
-{
-  struct op op = { .kind = OP_ITEMS, .ids = ids, .id_n = id_n };
-  return load(s, self, &op, ret, err);
-}
-
 enum mf_code mf_storage_ping(struct mf_storage *s, struct mf_fiber *self, struct mf_err *err)
 {
-  struct op op = { .kind = OP_PING };
-  return run(s, self, &op, err);
+  struct op op = { .kind = &ping_kind };
+  return storage_run(s, self, &op, err);
 }

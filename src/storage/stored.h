@@ -1,14 +1,18 @@
-/* mf_stored: what was loaded, in memory of its own. One thread at a time. */
+/* mf_stored: a response and items that were loaded, in memory of their own. One thread at a time. */
 #ifndef MF_STORAGE_STORED_H
 #define MF_STORAGE_STORED_H
 
 #include "storage/storage.h"
+#include "texts.h"
+
+struct mf_stored {
+  struct mf_store_response response; /* its strings, and those of its items, are in texts */
+  struct mf_store_item *items;
+  size_t item_cap;
+  struct texts texts;
+};
 
 struct mf_stored *stored_new(void);
-/* The response to fill; its items are added by stored_add. */
-struct mf_store_response *stored_response(struct mf_stored *h);
-/* Copies; false without memory. */
-MF_MUST_USE bool stored_copy(struct mf_stored *h, struct mf_str s, struct mf_str *ret);
-void stored_add(struct mf_stored *h, const struct mf_store_item *item); /* its strings are stored_copy's */
+void stored_add(struct mf_stored *h, const struct mf_store_item *item);
 
 #endif

@@ -18,8 +18,8 @@ static void roll_back(struct db *d)
 
 static void fail_op(struct op *op, enum mf_code code, const struct mf_err *err)
 {
-  mf_stored_free(op->loaded);
-  op->loaded = NULL;
+  if (op->kind->drop)
+    op->kind->drop(op);
   op->code = code;
   op->err = *err;
 }
@@ -30,6 +30,11 @@ static void fail_all(struct op *const *ops, unsigned n, enum mf_code code, const
     fail_op(ops[i], code, err);
 }
 
+static void apply(struct db *d, struct op *op)
+{
+  op->code = op->kind->apply(d, op, &op->err);
+}
+
 void op_read(struct db *d, struct op *op)
 {
   struct mf_err err = { 0 };
@@ -38,7 +43,7 @@ void op_read(struct db *d, struct op *op)
     fail_op(op, code, &err);
     return;
   }
-  op_apply(d, op);
+  apply(d, op);
   if (is_open(d))
     (void)db_run(d, SQL_COMMIT, NULL); /* nothing was written: all it does is to let go */
   roll_back(d);
@@ -49,7 +54,7 @@ static bool apply_saved(struct db *d, struct op *op, struct mf_err *err)
 {
   if (db_run(d, SQL_SAVE, err))
     return false;
-  op_apply(d, op);
+  apply(d, op);
   if (!is_open(d)) {
     *err = op->err;
     return false;
@@ -67,7 +72,7 @@ static void write_one(struct db *d, struct op *op)
     fail_op(op, code, &err);
     return;
   }
-  op_apply(d, op);
+  apply(d, op);
   if (!op->code) {
     code = db_run(d, SQL_COMMIT, &err);
     if (code)

@@ -1,4 +1,4 @@
-/* Storage: responses and items (conversations, tasks and files come later). SQLite in WAL mode now; the only SQL of the
+/* Storage: responses and items; tasks and API keys are in storage/tasks.h. SQLite in WAL mode now; the only SQL of the
  * house. Every call is made from a fiber and runs on the worker pool; what returns MF_OK survives whatever happens to
  * this process, and with mf_storage_sync_every_commit a power failure too. Strings that come back belong to the
  * caller's result object. Thread: the loop's.

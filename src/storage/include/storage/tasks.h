@@ -53,11 +53,13 @@ MF_MUST_USE enum mf_code mf_storage_get_task(struct mf_storage *s, struct mf_fib
 MF_MUST_USE enum mf_code mf_storage_list_tasks(struct mf_storage *s, struct mf_fiber *self, struct mf_str owner,
                                                struct mf_str after, enum mf_task_state state, unsigned limit,
                                                struct mf_stored_tasks **ret, bool *ret_more, struct mf_err *err);
-/* Tasks that have not ended, oldest first, without result: for the start. Up to `limit`, behind the task `after`. */
+/* Tasks that have not ended, oldest first, without result: for the start. Up to `limit`, fewer when their requests are
+ * large (MF_STORE_BYTES_MAX), behind the task `after` ("": from the oldest); none is the end. MF_E_NOT_FOUND: there is
+ * no task `after`. */
 MF_MUST_USE enum mf_code mf_storage_unfinished_tasks(struct mf_storage *s, struct mf_fiber *self, struct mf_str after,
                                                      unsigned limit, struct mf_stored_tasks **ret, struct mf_err *err);
-/* Marks up to `limit` tasks whose expires_ms is not after now_ms as expired, drops their request and result, and
- * returns them: their files can go. */
+/* Marks up to `limit` (at most 64 at a time) tasks whose expires_ms is not after now_ms as expired, drops their request
+ * and result, and returns them, oldest expiry first: their files can go. None: there are no more. */
 MF_MUST_USE enum mf_code mf_storage_expire_tasks(struct mf_storage *s, struct mf_fiber *self, uint64_t now_ms,
                                                  unsigned limit, struct mf_stored_tasks **ret, struct mf_err *err);
 /* Forgets tasks that expired at or before `before_ms`. */

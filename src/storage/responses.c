@@ -1,22 +1,15 @@
-/* What each operation is in SQL. Thread: a worker. Neighbours: transaction.c calls these inside transactions. */
+/* Responses, their items and chains: the calls, and what each is in SQL. Thread: the calls are the loop's, what has a
+ * db is a worker's. */
 #include "op.h"
 
 #include <stdlib.h>
 
 #include "base/path.h"
-#include "base/utf8.h"
 #include "stored.h"
 #include "base/banned.h"
 
 /* What an item weighs besides its text, so that very many empty ones are not free. */
 enum { ITEM_OVERHEAD = 64 };
-
-static enum mf_code not_found(struct mf_str id, struct mf_err *err)
-{
-  char shown[200];
-  mf_escape(id, shown, sizeof(shown));
-  return mf_fail(err, MF_E_NOT_FOUND, 0, "not found: Response with id '%s'", shown);
-}
 
 static enum mf_code too_large(const char *what, struct mf_str id, struct mf_err *err)
 {
@@ -44,13 +37,8 @@ static uint64_t weigh_items(const struct mf_store_response *r)
   return sum;
 }
 
-enum mf_code op_check(const struct op *op, struct mf_err *err)
+static enum mf_code check_response(const struct mf_store_response *r, struct mf_err *err)
 {
-  const struct mf_store_response *r = op->response;
-  if (op->kind == OP_ITEMS && op->id_n > MF_STORE_REFERENCES_MAX)
-    return mf_fail(err, MF_E_LIMIT, 0, "more than %u items are asked for", MF_STORE_REFERENCES_MAX);
-  if (op->kind != OP_PUT)
-    return MF_OK;
   if (r->id.len == 0)
     return mf_fail(err, MF_E_INPUT, 0, "a response to store needs an id");
   if (r->created_at > INT64_MAX)
@@ -76,7 +64,7 @@ static enum mf_code find(struct db *d, enum sql sql, struct mf_str id, sqlite3_i
   if (!code && row)
     *ret_key = sqlite3_column_int64(st, 0);
   else if (!code)
-    code = not_found(id, err);
+    code = db_not_found("Response", id, err);
   db_end(st);
   return code;
 }
@@ -128,8 +116,14 @@ static enum mf_code add_item(struct db *d, sqlite3_int64 response_key, const str
   return code;
 }
 
-static enum mf_code put(struct db *d, const struct mf_store_response *r, struct mf_err *err)
+struct put_op {
+  struct op op;
+  const struct mf_store_response *response;
+};
+
+static enum mf_code put(struct db *d, struct op *op, struct mf_err *err)
 {
+  const struct mf_store_response *r = ((struct put_op *)op)->response;
   /* A parent that was deleted after its history was read is a parent all the same. */
   sqlite3_int64 previous_key = 0;
   enum mf_code code = r->previous_id.len ? find(d, SQL_FIND_ANY, r->previous_id, &previous_key, err) : MF_OK;
@@ -139,6 +133,15 @@ static enum mf_code put(struct db *d, const struct mf_store_response *r, struct 
   for (size_t i = 0; !code && i < r->item_n; i++)
     code = add_item(d, key, &r->items[i], err);
   return code;
+}
+
+enum mf_code mf_storage_put_response(struct mf_storage *s, struct mf_fiber *self, const struct mf_store_response *r,
+                                     struct mf_err *err)
+{
+  static const struct op_kind kind = { .doing = "store a response", .is_write = true, .apply = put };
+  enum mf_code code = check_response(r, err);
+  struct put_op op = { { .kind = &kind }, r };
+  return code ? code : storage_run(s, self, &op.op, err);
 }
 
 /* ---- delete ---- */
@@ -163,8 +166,14 @@ static enum mf_code purge(struct db *d, sqlite3_int64 key, struct mf_err *err)
   return code;
 }
 
-static enum mf_code delete_one(struct db *d, struct mf_str id, struct mf_err *err)
+struct delete_op {
+  struct op op;
+  struct mf_str id;
+};
+
+static enum mf_code delete_one(struct db *d, struct op *op, struct mf_err *err)
 {
+  struct mf_str id = ((struct delete_op *)op)->id;
   sqlite3_int64 key = 0;
   sqlite3_stmt *st;
   bool row;
@@ -179,30 +188,15 @@ static enum mf_code delete_one(struct db *d, struct mf_str id, struct mf_err *er
   return code ? code : purge(d, key, err);
 }
 
+enum mf_code mf_storage_delete_response(struct mf_storage *s, struct mf_fiber *self, struct mf_str id,
+                                        struct mf_err *err)
+{
+  static const struct op_kind kind = { .doing = "delete a response", .is_write = true, .apply = delete_one };
+  struct delete_op op = { { .kind = &kind }, id };
+  return storage_run(s, self, &op.op, err);
+}
+
 /* ---- load ---- */
-
-static struct mf_str column(sqlite3_stmt *st, int at)
-{
-  /* The text first: its length is that of the conversion. */
-  const char *text = (const char *)sqlite3_column_text(st, at);
-  return (struct mf_str){ text, text ? (size_t)sqlite3_column_bytes(st, at) : 0 };
-}
-
-static enum mf_code no_memory(struct mf_err *err)
-{
-  return mf_fail(err, MF_E_LIMIT, 0, "out of memory for a stored response");
-}
-
-/* SQLite notices a damaged page only where its own structure is hurt. The texts that are put are UTF-8 (ids may be
- * anything). */
-static enum mf_code copy_text(struct db *d, sqlite3_stmt *st, int at, struct mf_stored *h, struct mf_str *ret,
-                              struct mf_err *err)
-{
-  struct mf_str text = column(st, at);
-  if (!mf_utf8_is_valid(text))
-    return db_fail(d, SQLITE_CORRUPT, err);
-  return stored_copy(h, text, ret) ? MF_OK : no_memory(err);
-}
 
 static enum mf_code load_response(struct db *d, struct mf_str id, struct mf_stored *h, sqlite3_int64 *ret_key,
                                   struct mf_err *err)
@@ -215,16 +209,17 @@ static enum mf_code load_response(struct db *d, struct mf_str id, struct mf_stor
   db_bind_str(st, 1, id);
   code = db_step(d, st, &row, err);
   if (!code && !row)
-    code = not_found(id, err);
+    code = db_not_found("Response", id, err);
   if (!code) {
-    struct mf_store_response *r = stored_response(h);
+    struct mf_store_response *r = &h->response;
     *ret_key = sqlite3_column_int64(st, 0);
     r->created_at = (uint64_t)sqlite3_column_int64(st, 2);
     struct mf_str *const texts[] = { &r->payload, &r->tools, &r->tool_choice, &r->instructions };
-    if (!stored_copy(h, id, &r->id) || !stored_copy(h, column(st, 1), &r->previous_id))
-      code = no_memory(err);
+    code = texts_load_id(&h->texts, st, 7, &r->id, err);
+    if (!code)
+      code = texts_load_id(&h->texts, st, 1, &r->previous_id, err);
     for (int i = 0; i < (int)MF_ARRAY_N(texts) && !code; i++)
-      code = copy_text(d, st, i + 3, h, texts[i], err);
+      code = texts_load(&h->texts, d, st, i + 3, texts[i], err);
   }
   db_end(st);
   return code;
@@ -238,9 +233,9 @@ static enum mf_code load_item(struct db *d, sqlite3_stmt *st, struct mf_stored *
     .is_public = sqlite3_column_int(st, 2),
     .is_gateway_code = sqlite3_column_int(st, 3),
   };
-  if (!stored_copy(h, column(st, 0), &item.id))
-    return no_memory(err);
-  enum mf_code code = copy_text(d, st, 4, h, &item.json, err);
+  enum mf_code code = texts_load_id(&h->texts, st, 0, &item.id, err);
+  if (!code)
+    code = texts_load(&h->texts, d, st, 4, &item.json, err);
   if (!code)
     stored_add(h, &item);
   return code;
@@ -302,26 +297,51 @@ static enum mf_code load_chain(struct db *d, sqlite3_int64 key, struct mf_str id
   return MF_OK;
 }
 
-static enum mf_code load(struct db *d, struct op *op, struct mf_err *err)
+struct load_op {
+  struct op op;
+  struct mf_str id;
+  const struct mf_str *ids; /* items by id */
+  size_t id_n;
+  struct mf_stored *loaded;
+};
+
+static void drop_loaded(struct op *op)
 {
-  struct mf_stored *h = stored_new();
+  struct load_op *o = (struct load_op *)op;
+  mf_stored_free(o->loaded);
+  o->loaded = NULL;
+}
+
+static enum mf_code load_payload(struct db *d, struct op *op, struct mf_err *err)
+{
+  struct load_op *o = (struct load_op *)op;
   sqlite3_int64 key = 0;
-  enum mf_code code = load_response(d, op->id, h, &key, err);
-  if (!code && op->kind == OP_GET) {
-    code = load_items(d, key, h, err);
-  } else if (!code && op->kind == OP_HISTORY) {
-    mf_auto_free sqlite3_int64 *keys = NULL;
-    unsigned n = 0;
-    code = load_chain(d, key, op->id, &keys, &n, err);
-    while (!code && n > 0)
-      code = load_items(d, keys[--n], h, err);
-  }
-  if (code) {
-    mf_stored_free(h);
-    return code;
-  }
-  op->loaded = h;
-  return MF_OK;
+  o->loaded = stored_new();
+  return load_response(d, o->id, o->loaded, &key, err);
+}
+
+static enum mf_code load_whole(struct db *d, struct op *op, struct mf_err *err)
+{
+  struct load_op *o = (struct load_op *)op;
+  sqlite3_int64 key = 0;
+  o->loaded = stored_new();
+  enum mf_code code = load_response(d, o->id, o->loaded, &key, err);
+  return code ? code : load_items(d, key, o->loaded, err);
+}
+
+static enum mf_code load_history(struct db *d, struct op *op, struct mf_err *err)
+{
+  struct load_op *o = (struct load_op *)op;
+  mf_auto_free sqlite3_int64 *keys = NULL;
+  sqlite3_int64 key = 0;
+  unsigned n = 0;
+  o->loaded = stored_new();
+  enum mf_code code = load_response(d, o->id, o->loaded, &key, err);
+  if (!code)
+    code = load_chain(d, key, o->id, &keys, &n, err);
+  while (!code && n > 0)
+    code = load_items(d, keys[--n], o->loaded, err);
+  return code;
 }
 
 /* ---- items by id ---- */
@@ -335,59 +355,72 @@ static enum mf_code find_item(struct db *d, struct mf_str id, struct mf_stored *
     return code;
   db_bind_str(st, 1, id);
   code = db_step(d, st, &row, err);
-  if (!code && !row) {
-    char shown[200];
-    mf_escape(id, shown, sizeof(shown));
-    code = mf_fail(err, MF_E_NOT_FOUND, 0, "not found: Item with id '%s'", shown);
-  } else if (!code) {
-    code = load_item(d, st, h, err);
-  }
+  if (!code)
+    code = row ? load_item(d, st, h, err) : db_not_found("Item", id, err);
   db_end(st);
   return code;
 }
 
 static enum mf_code load_by_id(struct db *d, struct op *op, struct mf_err *err)
 {
-  struct mf_stored *h = stored_new();
+  struct load_op *o = (struct load_op *)op;
+  struct mf_stored *h = o->loaded = stored_new();
   uint64_t sum = 0;
   enum mf_code code = MF_OK;
-  for (size_t i = 0; i < op->id_n && !code; i++) {
-    code = find_item(d, op->ids[i], h, err);
+  for (size_t i = 0; i < o->id_n && !code; i++) {
+    code = find_item(d, o->ids[i], h, err);
     /* Looked at after each one, because one item may be asked for many times. */
     if (!code)
-      add_bytes(&sum, stored_response(h)->items[i].json.len + ITEM_OVERHEAD);
+      add_bytes(&sum, h->response.items[i].json.len + ITEM_OVERHEAD);
     if (!code && sum > MF_STORE_BYTES_MAX)
       code = mf_fail(err, MF_E_LIMIT, 0, "the items that are asked for exceed %u bytes", MF_STORE_BYTES_MAX);
   }
-  if (code) {
-    mf_stored_free(h);
-    return code;
-  }
-  op->loaded = h;
-  return MF_OK;
+  return code;
 }
 
-/* ---- all of them ---- */
+/* ---- the calls ---- */
 
-void op_apply(struct db *d, struct op *op)
+static enum mf_code load(struct mf_storage *s, struct mf_fiber *self, struct load_op *o, struct mf_stored **ret,
+                         struct mf_err *err)
 {
-  switch (op->kind) {
-  case OP_PUT:
-    op->code = put(d, op->response, &op->err);
-    return;
-  case OP_DELETE:
-    op->code = delete_one(d, op->id, &op->err);
-    return;
-  case OP_GET:
-  case OP_PAYLOAD:
-  case OP_HISTORY:
-    op->code = load(d, op, &op->err);
-    return;
-  case OP_ITEMS:
-    op->code = load_by_id(d, op, &op->err);
-    return;
-  case OP_PING:
-    op->code = db_run(d, SQL_PING, &op->err);
-    return;
-  }
+  enum mf_code code = storage_run(s, self, &o->op, err);
+  if (code)
+    drop_loaded(&o->op);
+  else
+    *ret = o->loaded;
+  return code;
+}
+
+enum mf_code mf_storage_get_response(struct mf_storage *s, struct mf_fiber *self, struct mf_str id,
+                                     struct mf_stored **ret, struct mf_err *err)
+{
+  static const struct op_kind kind = { .doing = "load a response", .apply = load_whole, .drop = drop_loaded };
+  struct load_op o = { .op = { .kind = &kind }, .id = id };
+  return load(s, self, &o, ret, err);
+}
+
+enum mf_code mf_storage_get_payload(struct mf_storage *s, struct mf_fiber *self, struct mf_str id,
+                                    struct mf_stored **ret, struct mf_err *err)
+{
+  static const struct op_kind kind = { .doing = "load a response", .apply = load_payload, .drop = drop_loaded };
+  struct load_op o = { .op = { .kind = &kind }, .id = id };
+  return load(s, self, &o, ret, err);
+}
+
+enum mf_code mf_storage_get_history(struct mf_storage *s, struct mf_fiber *self, struct mf_str id,
+                                    struct mf_stored **ret, struct mf_err *err)
+{
+  static const struct op_kind kind = { .doing = "load a history", .apply = load_history, .drop = drop_loaded };
+  struct load_op o = { .op = { .kind = &kind }, .id = id };
+  return load(s, self, &o, ret, err);
+}
+
+enum mf_code mf_storage_get_items(struct mf_storage *s, struct mf_fiber *self, const struct mf_str *ids, size_t id_n,
+                                  struct mf_stored **ret, struct mf_err *err)
+{
+  static const struct op_kind kind = { .doing = "load items", .apply = load_by_id, .drop = drop_loaded };
+  struct load_op o = { .op = { .kind = &kind }, .ids = ids, .id_n = id_n };
+  if (id_n > MF_STORE_REFERENCES_MAX)
+    return mf_fail(err, MF_E_LIMIT, 0, "more than %u items are asked for", MF_STORE_REFERENCES_MAX);
+  return load(s, self, &o, ret, err);
 }

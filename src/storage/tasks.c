@@ -1,0 +1,523 @@
+/* Tasks: the calls, and what each is in SQL. Thread: the calls are the loop's, what has a db is a worker's. */
+#include "storage/tasks.h"
+
+#include <stdlib.h>
+
+#include "op.h"
+#include "texts.h"
+#include "base/banned.h"
+
+/* A transaction holds up every other writer, and each of these may have megabytes that are overwritten. */
+enum { EXPIRE_MAX = 64, FORGET_MAX = 500 };
+
+struct mf_stored_tasks {
+  struct mf_store_task *tasks;
+  size_t n, cap;
+  uint64_t text_bytes; /* of requests and results */
+  struct texts texts;
+};
+
+void mf_stored_tasks_free(struct mf_stored_tasks *t)
+{
+  if (!t)
+    return;
+  texts_done(&t->texts);
+  free(t->tasks);
+  free(t);
+}
+
+size_t mf_stored_tasks_n(const struct mf_stored_tasks *t)
+{
+  return t->n;
+}
+
+const struct mf_store_task *mf_stored_task(const struct mf_stored_tasks *t, size_t i)
+{
+  return &t->tasks[i];
+}
+
+/* What every operation here needs and loads, in one. */
+struct task_op {
+  struct op op;
+  const struct mf_store_task *task; /* what is written; else its id and owner say which */
+  struct mf_str id, owner;
+  int state; /* LIST: -1 for all */
+  uint64_t at_ms;
+  unsigned limit;
+  struct mf_stored_tasks *loaded;
+  int changed_n;
+  bool is_there;
+};
+
+static void drop_loaded(struct op *op)
+{
+  struct task_op *o = (struct task_op *)op;
+  mf_stored_tasks_free(o->loaded);
+  o->loaded = NULL;
+}
+
+static struct mf_stored_tasks *loaded_new(struct task_op *o)
+{
+  o->loaded = mf_xcalloc(1, sizeof(*o->loaded));
+  return o->loaded;
+}
+
+/* ---- rows ---- */
+
+enum { REQUEST_AT = 13, RESULT_AT = 14 }; /* where a statement has them at all */
+
+/* The row that st stands on. */
+static enum mf_code load_task(struct db *d, sqlite3_stmt *st, struct mf_stored_tasks *t, sqlite3_int64 *ret_key,
+                              struct mf_err *err)
+{
+  int columns = sqlite3_column_count(st), state = sqlite3_column_int(st, 5);
+  if (state < 0 || state >= MF_TASK_STATE_N)
+    return db_fail(d, SQLITE_CORRUPT, err);
+  struct mf_store_task task = {
+    .state = (enum mf_task_state)state,
+    .is_expired = sqlite3_column_int(st, 6),
+    .created_ms = (uint64_t)sqlite3_column_int64(st, 7),
+    .started_ms = (uint64_t)sqlite3_column_int64(st, 8),
+    .finished_ms = (uint64_t)sqlite3_column_int64(st, 9),
+    .expires_ms = (uint64_t)sqlite3_column_int64(st, 10),
+    .input_bytes = (uint64_t)sqlite3_column_int64(st, 11),
+    .artifact_bytes = (uint64_t)sqlite3_column_int64(st, 12),
+  };
+  struct mf_str *const ids[] = { &task.id, &task.owner, &task.idempotency_key, &task.fingerprint };
+  enum mf_code code = MF_OK;
+  for (int i = 0; i < (int)MF_ARRAY_N(ids) && !code; i++)
+    code = texts_load_id(&t->texts, st, 1 + i, ids[i], err);
+  if (!code && columns > REQUEST_AT)
+    code = texts_load(&t->texts, d, st, REQUEST_AT, &task.request, err);
+  if (!code && columns > RESULT_AT)
+    code = texts_load(&t->texts, d, st, RESULT_AT, &task.result, err);
+  if (code)
+    return code;
+  if (t->n == t->cap) {
+    t->cap = MF_MAX(t->cap * 2, (size_t)4);
+    t->tasks = mf_xrealloc(t->tasks, t->cap * sizeof(*t->tasks));
+  }
+  t->tasks[t->n++] = task;
+  t->text_bytes += task.request.len + task.result.len;
+  if (ret_key)
+    *ret_key = sqlite3_column_int64(st, 0);
+  return MF_OK;
+}
+
+/* All rows of a bound statement, or fewer when they are large; ends it. */
+static enum mf_code load_tasks(struct db *d, sqlite3_stmt *st, struct mf_stored_tasks *t, struct mf_err *err)
+{
+  bool row = true;
+  enum mf_code code = MF_OK;
+  while (!code && row && t->text_bytes < MF_STORE_BYTES_MAX) {
+    code = db_step(d, st, &row, err);
+    if (!code && row)
+      code = load_task(d, st, t, NULL, err);
+  }
+  db_end(st);
+  return code;
+}
+
+/* The key of the task that o names; *ret_state may be NULL. */
+static enum mf_code find_task(struct db *d, const struct task_op *o, sqlite3_int64 *ret_key, int *ret_state,
+                              struct mf_err *err)
+{
+  sqlite3_stmt *st;
+  bool row;
+  enum mf_code code = db_begin(d, SQL_FIND_TASK, &st, err);
+  if (code)
+    return code;
+  db_bind_str(st, 1, o->id);
+  db_bind_str(st, 2, o->owner);
+  code = db_step(d, st, &row, err);
+  if (!code && !row)
+    code = db_not_found("Task", o->id, err);
+  if (!code) {
+    *ret_key = sqlite3_column_int64(st, 0);
+    if (ret_state)
+      *ret_state = sqlite3_column_int(st, 1);
+  }
+  db_end(st);
+  return code;
+}
+
+/* A text, or the removal of one (text NULL), beside a task. */
+static enum mf_code change_text(struct db *d, enum sql sql, sqlite3_int64 key, const struct mf_str *text,
+                                struct mf_err *err)
+{
+  sqlite3_stmt *st;
+  enum mf_code code = db_begin(d, sql, &st, err);
+  if (code)
+    return code;
+  sqlite3_bind_int64(st, 1, key);
+  if (text)
+    db_bind_str(st, 2, *text);
+  return db_change(d, st, NULL, err);
+}
+
+/* ---- put ---- */
+
+static enum mf_code find_repeated(struct db *d, struct task_op *o, struct mf_err *err)
+{
+  sqlite3_stmt *st;
+  enum mf_code code = db_begin(d, SQL_FIND_REPEATED, &st, err);
+  if (code)
+    return code;
+  db_bind_str(st, 1, o->task->owner);
+  db_bind_str(st, 2, o->task->idempotency_key);
+  code = load_tasks(d, st, loaded_new(o), err);
+  if (code)
+    return code;
+  if (o->loaded->n == 0)
+    return mf_fail(err, MF_E_INTERNAL, 0, "the id of a new task is there already");
+  return mf_fail(err, MF_E_EXISTS, 0, "conflict: this idempotency key was used before");
+}
+
+static enum mf_code add_task(struct db *d, struct task_op *o, struct mf_err *err)
+{
+  const struct mf_store_task *t = o->task;
+  sqlite3_stmt *st;
+  enum mf_code code = db_begin(d, SQL_ADD_TASK, &st, err);
+  if (code)
+    return code;
+  const struct mf_str texts[] = { t->id, t->owner, t->idempotency_key, t->fingerprint };
+  for (int i = 0; i < (int)MF_ARRAY_N(texts); i++)
+    db_bind_str(st, 1 + i, texts[i]);
+  sqlite3_bind_int(st, 5, (int)t->state);
+  db_bind_u64(st, 6, t->created_ms);
+  db_bind_u64(st, 7, t->started_ms);
+  db_bind_u64(st, 8, t->input_bytes);
+  int rc = sqlite3_step(st);
+  if (rc != SQLITE_DONE && rc != SQLITE_CONSTRAINT_UNIQUE)
+    code = db_fail(d, rc, err);
+  db_end(st);
+  return rc == SQLITE_CONSTRAINT_UNIQUE ? find_repeated(d, o, err) : code;
+}
+
+static enum mf_code put(struct db *d, struct op *op, struct mf_err *err)
+{
+  struct task_op *o = (struct task_op *)op;
+  enum mf_code code = add_task(d, o, err);
+  if (code)
+    return code;
+  return change_text(d, SQL_ADD_TASK_REQUEST, sqlite3_last_insert_rowid(d->sqlite), &o->task->request, err);
+}
+
+static enum mf_code check_task(const struct mf_store_task *t, struct mf_err *err)
+{
+  if (t->id.len == 0)
+    return mf_fail(err, MF_E_INPUT, 0, "a task to store needs an id");
+  if (t->state != MF_TASK_QUEUED && t->state != MF_TASK_RUNNING)
+    return mf_fail(err, MF_E_INPUT, 0, "a task to store has ended already");
+  if (t->created_ms > INT64_MAX || t->started_ms > INT64_MAX || t->input_bytes > INT64_MAX)
+    return mf_fail(err, MF_E_INPUT, 0, "a task to store has no sensible times and sizes");
+  const struct mf_str texts[] = { t->id, t->owner, t->idempotency_key, t->fingerprint, t->request };
+  size_t left = MF_STORE_BYTES_MAX;
+  for (unsigned i = 0; i < MF_ARRAY_N(texts); i++) {
+    if (texts[i].len > left)
+      return mf_fail(err, MF_E_LIMIT, 0, "a task to store exceeds %u bytes", MF_STORE_BYTES_MAX);
+    left -= texts[i].len;
+  }
+  return MF_OK;
+}
+
+enum mf_code mf_storage_put_task(struct mf_storage *s, struct mf_fiber *self, const struct mf_store_task *t,
+                                 struct mf_stored_tasks **ret_other, struct mf_err *err)
+{
+  static const struct op_kind kind = { "store a task", true, put, drop_loaded };
+  enum mf_code code = check_task(t, err);
+  if (code)
+    return code;
+  struct task_op o = { .op = { .kind = &kind }, .task = t };
+  code = storage_run(s, self, &o.op, err);
+  if (code == MF_E_EXISTS)
+    *ret_other = o.loaded;
+  else
+    drop_loaded(&o.op);
+  return code;
+}
+
+/* ---- start and finish ---- */
+
+static enum mf_code start(struct db *d, struct op *op, struct mf_err *err)
+{
+  struct task_op *o = (struct task_op *)op;
+  sqlite3_stmt *st;
+  int n = 0;
+  enum mf_code code = db_begin(d, SQL_START_TASK, &st, err);
+  if (code)
+    return code;
+  db_bind_str(st, 1, o->id);
+  db_bind_u64(st, 2, o->at_ms);
+  code = db_change(d, st, &n, err);
+  if (!code && n == 0)
+    code = db_not_found("queued Task", o->id, err);
+  return code;
+}
+
+enum mf_code mf_storage_start_task(struct mf_storage *s, struct mf_fiber *self, struct mf_str id, uint64_t started_ms,
+                                   struct mf_err *err)
+{
+  static const struct op_kind kind = { .doing = "start a task", .is_write = true, .apply = start };
+  struct task_op o = { .op = { .kind = &kind }, .id = id, .at_ms = started_ms };
+  return storage_run(s, self, &o.op, err);
+}
+
+static enum mf_code finish(struct db *d, struct op *op, struct mf_err *err)
+{
+  const struct mf_store_task *t = ((struct task_op *)op)->task;
+  sqlite3_stmt *st;
+  bool row, more = false;
+  enum mf_code code = db_begin(d, SQL_FINISH_TASK, &st, err);
+  if (code)
+    return code;
+  db_bind_str(st, 1, t->id);
+  sqlite3_bind_int(st, 2, (int)t->state);
+  db_bind_u64(st, 3, t->finished_ms);
+  db_bind_u64(st, 4, t->expires_ms);
+  db_bind_u64(st, 5, t->artifact_bytes);
+  code = db_step(d, st, &row, err);
+  sqlite3_int64 key = !code && row ? sqlite3_column_int64(st, 0) : 0;
+  if (!code && row)
+    code = db_step(d, st, &more, err);
+  db_end(st);
+  if (!code && !key)
+    code = db_not_found("unfinished Task", t->id, err);
+  return code ? code : change_text(d, SQL_ADD_TASK_RESULT, key, &t->result, err);
+}
+
+enum mf_code mf_storage_finish_task(struct mf_storage *s, struct mf_fiber *self, struct mf_str id,
+                                    enum mf_task_state state, uint64_t finished_ms, uint64_t expires_ms,
+                                    uint64_t artifact_bytes, struct mf_str result, struct mf_err *err)
+{
+  static const struct op_kind kind = { .doing = "finish a task", .is_write = true, .apply = finish };
+  const struct mf_store_task t = { .id = id,
+                                   .state = state,
+                                   .finished_ms = finished_ms,
+                                   .expires_ms = expires_ms,
+                                   .artifact_bytes = artifact_bytes,
+                                   .result = result };
+  if (state <= MF_TASK_RUNNING || state >= MF_TASK_STATE_N)
+    return mf_fail(err, MF_E_INPUT, 0, "a task cannot end in that state");
+  if (finished_ms > INT64_MAX || expires_ms > INT64_MAX || artifact_bytes > INT64_MAX)
+    return mf_fail(err, MF_E_INPUT, 0, "a finished task has no sensible times and sizes");
+  if (result.len > MF_STORE_BYTES_MAX)
+    return mf_fail(err, MF_E_LIMIT, 0, "the result of a task exceeds %u bytes", MF_STORE_BYTES_MAX);
+  struct task_op o = { .op = { .kind = &kind }, .task = &t };
+  return storage_run(s, self, &o.op, err);
+}
+
+/* ---- load ---- */
+
+/* Runs what loads; *ret is written on success only. */
+static enum mf_code load(struct mf_storage *s, struct mf_fiber *self, struct task_op *o, struct mf_stored_tasks **ret,
+                         struct mf_err *err)
+{
+  enum mf_code code = storage_run(s, self, &o->op, err);
+  if (code)
+    drop_loaded(&o->op);
+  else
+    *ret = o->loaded;
+  return code;
+}
+
+static enum mf_code get(struct db *d, struct op *op, struct mf_err *err)
+{
+  struct task_op *o = (struct task_op *)op;
+  sqlite3_stmt *st;
+  enum mf_code code = db_begin(d, SQL_GET_TASK, &st, err);
+  if (code)
+    return code;
+  db_bind_str(st, 1, o->id);
+  db_bind_str(st, 2, o->owner);
+  code = load_tasks(d, st, loaded_new(o), err);
+  return !code && o->loaded->n == 0 ? db_not_found("Task", o->id, err) : code;
+}
+
+enum mf_code mf_storage_get_task(struct mf_storage *s, struct mf_fiber *self, struct mf_str owner, struct mf_str id,
+                                 struct mf_stored_tasks **ret, struct mf_err *err)
+{
+  static const struct op_kind kind = { "load a task", false, get, drop_loaded };
+  struct task_op o = { .op = { .kind = &kind }, .id = id, .owner = owner };
+  return load(s, self, &o, ret, err);
+}
+
+static enum mf_code list(struct db *d, struct op *op, struct mf_err *err)
+{
+  struct task_op *o = (struct task_op *)op;
+  sqlite3_int64 key = INT64_MAX;
+  sqlite3_stmt *st;
+  enum mf_code code = o->id.len ? find_task(d, o, &key, NULL, err) : MF_OK;
+  if (!code)
+    code = db_begin(d, SQL_LIST_TASKS, &st, err);
+  if (code)
+    return code;
+  db_bind_str(st, 1, o->owner);
+  sqlite3_bind_int64(st, 2, key);
+  sqlite3_bind_int(st, 3, o->state);
+  sqlite3_bind_int64(st, 4, (sqlite3_int64)o->limit + 1); /* one more, to see that there are more */
+  return load_tasks(d, st, loaded_new(o), err);
+}
+
+enum mf_code mf_storage_list_tasks(struct mf_storage *s, struct mf_fiber *self, struct mf_str owner,
+                                   struct mf_str after, enum mf_task_state state, unsigned limit,
+                                   struct mf_stored_tasks **ret, bool *ret_more, struct mf_err *err)
+{
+  static const struct op_kind kind = { "list tasks", false, list, drop_loaded };
+  struct task_op o = { .op = { .kind = &kind },
+                       .id = after,
+                       .owner = owner,
+                       .state = state == MF_TASK_STATE_N ? -1 : (int)state,
+                       .limit = limit };
+  enum mf_code code = load(s, self, &o, ret, err);
+  if (code)
+    return code;
+  *ret_more = o.loaded->n > limit;
+  o.loaded->n = MF_MIN(o.loaded->n, (size_t)limit);
+  return MF_OK;
+}
+
+/* A task by its id alone. *ret_key: 0 when there is none. */
+static enum mf_code find_any(struct db *d, enum sql sql, struct mf_str id, sqlite3_int64 *ret_key, struct mf_err *err)
+{
+  sqlite3_stmt *st;
+  bool row;
+  enum mf_code code = db_begin(d, sql, &st, err);
+  if (code)
+    return code;
+  db_bind_str(st, 1, id);
+  code = db_step(d, st, &row, err);
+  if (!code)
+    *ret_key = row ? sqlite3_column_int64(st, 0) : 0;
+  db_end(st);
+  return code;
+}
+
+static enum mf_code unfinished(struct db *d, struct op *op, struct mf_err *err)
+{
+  struct task_op *o = (struct task_op *)op;
+  sqlite3_int64 key = 0;
+  sqlite3_stmt *st;
+  enum mf_code code = o->id.len ? find_any(d, SQL_FIND_TASK_ANY, o->id, &key, err) : MF_OK;
+  if (!code && o->id.len && !key)
+    code = db_not_found("Task", o->id, err);
+  if (!code)
+    code = db_begin(d, SQL_UNFINISHED_TASKS, &st, err);
+  if (code)
+    return code;
+  sqlite3_bind_int64(st, 1, key);
+  sqlite3_bind_int64(st, 2, o->limit);
+  return load_tasks(d, st, loaded_new(o), err);
+}
+
+enum mf_code mf_storage_unfinished_tasks(struct mf_storage *s, struct mf_fiber *self, struct mf_str after,
+                                         unsigned limit, struct mf_stored_tasks **ret, struct mf_err *err)
+{
+  static const struct op_kind kind = { "load unfinished tasks", false, unfinished, drop_loaded };
+  struct task_op o = { .op = { .kind = &kind }, .id = after, .limit = limit };
+  return load(s, self, &o, ret, err);
+}
+
+static enum mf_code is_kept(struct db *d, struct op *op, struct mf_err *err)
+{
+  struct task_op *o = (struct task_op *)op;
+  sqlite3_int64 found = 0;
+  enum mf_code code = find_any(d, SQL_IS_TASK_KEPT, o->id, &found, err);
+  o->is_there = found != 0;
+  return code;
+}
+
+enum mf_code mf_storage_task_is_kept(struct mf_storage *s, struct mf_fiber *self, struct mf_str id, bool *ret,
+                                     struct mf_err *err)
+{
+  static const struct op_kind kind = { .doing = "look for a task", .apply = is_kept };
+  struct task_op o = { .op = { .kind = &kind }, .id = id };
+  enum mf_code code = storage_run(s, self, &o.op, err);
+  if (!code)
+    *ret = o.is_there;
+  return code;
+}
+
+/* ---- the end of them ---- */
+
+static enum mf_code drop_texts(struct db *d, sqlite3_int64 key, struct mf_err *err)
+{
+  enum mf_code code = change_text(d, SQL_DROP_TASK_REQUEST, key, NULL, err);
+  return code ? code : change_text(d, SQL_DROP_TASK_RESULT, key, NULL, err);
+}
+
+static enum mf_code expire(struct db *d, struct op *op, struct mf_err *err)
+{
+  struct task_op *o = (struct task_op *)op;
+  struct mf_stored_tasks *t = loaded_new(o);
+  sqlite3_int64 keys[EXPIRE_MAX];
+  sqlite3_stmt *st;
+  bool row = true;
+  enum mf_code code = db_begin(d, SQL_EXPIRE_TASKS, &st, err);
+  if (code)
+    return code;
+  db_bind_u64(st, 1, o->at_ms);
+  sqlite3_bind_int64(st, 2, o->limit);
+  while (!code && row) {
+    code = db_step(d, st, &row, err);
+    if (!code && row)
+      code = load_task(d, st, t, &keys[t->n], err);
+  }
+  db_end(st);
+  for (size_t i = 0; i < t->n && !code; i++)
+    code = drop_texts(d, keys[i], err);
+  return code;
+}
+
+enum mf_code mf_storage_expire_tasks(struct mf_storage *s, struct mf_fiber *self, uint64_t now_ms, unsigned limit,
+                                     struct mf_stored_tasks **ret, struct mf_err *err)
+{
+  static const struct op_kind kind = { "expire tasks", true, expire, drop_loaded };
+  struct task_op o = { .op = { .kind = &kind },
+                       .at_ms = MF_MIN(now_ms, (uint64_t)INT64_MAX),
+                       .limit = MF_MIN(limit, (unsigned)EXPIRE_MAX) };
+  return load(s, self, &o, ret, err);
+}
+
+static enum mf_code forget(struct db *d, struct op *op, struct mf_err *err)
+{
+  struct task_op *o = (struct task_op *)op;
+  sqlite3_stmt *st;
+  enum mf_code code = db_begin(d, SQL_FORGET_TASKS, &st, err);
+  if (code)
+    return code;
+  db_bind_u64(st, 1, o->at_ms);
+  sqlite3_bind_int(st, 2, FORGET_MAX);
+  return db_change(d, st, &o->changed_n, err);
+}
+
+enum mf_code mf_storage_forget_tasks(struct mf_storage *s, struct mf_fiber *self, uint64_t before_ms,
+                                     struct mf_err *err)
+{
+  static const struct op_kind kind = { .doing = "forget tasks", .is_write = true, .apply = forget };
+  enum mf_code code;
+  struct task_op o;
+  do {
+    o = (struct task_op){ .op = { .kind = &kind }, .at_ms = MF_MIN(before_ms, (uint64_t)INT64_MAX) };
+    code = storage_run(s, self, &o.op, err);
+  } while (!code && o.changed_n == FORGET_MAX);
+  return code;
+}
+
+static enum mf_code delete (struct db *d, struct op *op, struct mf_err *err) {
+  struct task_op *o = (struct task_op *)op; sqlite3_int64 key = 0; int state = 0; sqlite3_stmt * st;
+  enum mf_code code = find_task(d, o, &key, &state, err);
+  if (!code && state <= MF_TASK_RUNNING) code = mf_fail(err, MF_E_INPUT, 0, "the task has not ended");
+  if (!code) code = db_begin(d, SQL_DELETE_TASK, &st, err);
+  if (code) return code;
+  sqlite3_bind_int64(st, 1, key);
+  return db_change(d, st, NULL, err);
+}
+
+enum mf_code mf_storage_delete_task(struct mf_storage *s, struct mf_fiber *self, struct mf_str owner, struct mf_str id,
+                                    struct mf_err *err)
+{
+  static const struct op_kind kind = { .doing = "delete a task", .is_write = true, .apply = delete };
+  struct task_op o = { .op = { .kind = &kind }, .id = id, .owner = owner };
+  return storage_run(s, self, &o.op, err);
+}
