@@ -9,6 +9,13 @@
 #include "ready.h"
 #include "routes.h"
 
+/* Large submissions that are in memory, and those that wait for room (task-submit.c). */
+struct mf_gw_bulk_place;
+struct mf_gw_bulk {
+  struct mf_gw_bulk_place *first;
+  size_t busy_bytes;
+};
+
 enum {
   MF_GW_ERROR_MAX = 64 * 1024,    /* an error as JSON */
   MF_GW_BODY_MAX = 10 << 20,      /* of a request, unless configured */
@@ -26,6 +33,7 @@ struct mf_gateway {
   struct mf_gw_access access;
   struct mf_gw_metrics metrics;
   struct mf_gw_ready ready;
+  struct mf_gw_bulk bulk;
   size_t body_max;
   char *version;
   struct mf_buf openapi;    /* empty: not served */
@@ -55,7 +63,8 @@ void mf_gw_handle(void *user, struct mf_http_exchange *x, struct mf_fiber *self)
 /* The handlers of routes.c. Each answers, or returns why the client cannot be answered. */
 mf_gw_handler mf_gw_post_response, mf_gw_get_response, mf_gw_delete_response, mf_gw_get_input_items,
     mf_gw_cancel_response, mf_gw_proxy_post, mf_gw_proxy_get, mf_gw_get_health, mf_gw_get_ready, mf_gw_get_metrics,
-    mf_gw_get_openapi;
+    mf_gw_get_openapi, mf_gw_post_task, mf_gw_list_tasks, mf_gw_get_task, mf_gw_delete_task, mf_gw_cancel_task,
+    mf_gw_get_task_events, mf_gw_get_task_artifact;
 
 /* Forwards the request with these bytes, which are released here, and upstream's answer as it is. */
 enum mf_code mf_gw_proxy(struct mf_gw_request *r, const char *method, struct mf_buf *body);

@@ -15,6 +15,10 @@ static struct mf_http_header field(const char *name, struct mf_str value)
   return (struct mf_http_header){ mf_str_of(name), value };
 }
 
+/* What a page of another origin may read beside the body. */
+static const char exposed[] = "x-request-id, x-mayfly-request-id, retry-after, location, idempotent-replayed, etag, "
+                              "content-disposition, content-range, accept-ranges";
+
 /* The caller's fields, and ours. */
 static size_t complete(struct mf_gw_request *r, const struct mf_http_header *headers, size_t header_n,
                        struct mf_http_header out[MF_GW_HEADERS_MAX])
@@ -27,7 +31,7 @@ static size_t complete(struct mf_gw_request *r, const struct mf_http_header *hea
   out[n++] = field(is_taken ? "x-mayfly-request-id" : "x-request-id", mf_str_of(r->id));
   if (r->cors.len > 0) {
     out[n++] = field("Access-Control-Allow-Origin", r->cors);
-    out[n++] = field("Access-Control-Expose-Headers", MF_STR("x-request-id, x-mayfly-request-id, retry-after"));
+    out[n++] = field("Access-Control-Expose-Headers", mf_str_of(exposed));
   }
   if (r->g->access.origin_n > 0 && !r->g->access.any_origin)
     out[n++] = field("Vary", MF_STR("Origin"));
@@ -55,6 +59,17 @@ enum mf_code mf_gw_begin(struct mf_gw_request *r, int status, const struct mf_ht
   return code;
 }
 
+enum mf_code mf_gw_begin_sized(struct mf_gw_request *r, int status, const struct mf_http_header *headers,
+                               size_t header_n, uint64_t body_bytes)
+{
+  struct mf_http_header all[MF_GW_HEADERS_MAX];
+  size_t n = complete(r, headers, header_n, all);
+  enum mf_code code = mf_http_begin_sized(r->x, status, all, n, body_bytes, NULL);
+  if (code == MF_OK)
+    r->status = status;
+  return code;
+}
+
 enum mf_code mf_gw_json(struct mf_gw_request *r, int status, struct mf_str body)
 {
   const struct mf_http_header type = field("Content-Type", MF_STR("application/json"));
@@ -63,7 +78,7 @@ enum mf_code mf_gw_json(struct mf_gw_request *r, int status, struct mf_str body)
 
 /* ---- errors ---- */
 
-void mf_gw_write_error(struct mf_buf *out, const char *type, const char *code, const char *message)
+void mf_gw_write_error(struct mf_buf *out, const char *type, const char *code, const char *param, const char *message)
 {
   struct mf_json_writer w;
   mf_jw_init(&w, out, false);
@@ -72,7 +87,7 @@ void mf_gw_write_error(struct mf_buf *out, const char *type, const char *code, c
   mf_jw_obj(&w);
   mf_jw_kstrz(&w, "message", message);
   mf_jw_kstrz(&w, "type", type);
-  mf_jw_kstrz(&w, "param", NULL);
+  mf_jw_kstrz(&w, "param", param);
   mf_jw_kstrz(&w, "code", code);
   mf_jw_obj_end(&w);
   mf_jw_obj_end(&w);
@@ -97,7 +112,7 @@ enum mf_code mf_gw_refuse(struct mf_gw_request *r, int status, const char *type,
   va_end(ap);
   mf_auto_buf struct mf_buf out;
   mf_buf_init(&out, MF_GW_ERROR_MAX);
-  mf_gw_write_error(&out, type, code, message);
+  mf_gw_write_error(&out, type, code, NULL, message);
   const struct mf_http_header headers[] = {
     field("Content-Type", MF_STR("application/json")),
     status == 405 ? field("Allow", mf_str_of(r->match.allow)) : field("WWW-Authenticate", MF_STR("Bearer")),
@@ -149,9 +164,9 @@ void mf_gw_refused_body(void *user, int status, const char *message, struct mf_b
   struct mf_gateway *g = user;
   const char *type = status < 500 ? "invalid_request_error" : "server_error";
   if (status == 413)
-    mf_gw_write_error(ret, "api_error", "body_too_large", message);
+    mf_gw_write_error(ret, "api_error", "body_too_large", NULL, message);
   else
-    mf_gw_write_error(ret, type, type, message);
+    mf_gw_write_error(ret, type, type, NULL, message);
   mf_gw_metrics_refusal(&g->metrics, status);
   mf_log_request(MF_LOG_INFO, g->refusal_id, "refused status=%d reason=\"%s\"", status, message);
 }

@@ -6,6 +6,7 @@
 
 #include "agent/turn.h"
 #include "http/server.h"
+#include "interpreter/tasks.h"
 
 struct mf_gateway_config {
   struct mf_http_server_config http; /* body_bytes_max: of a request body; error_body is set by the gateway */
@@ -21,12 +22,17 @@ struct mf_gateway_config {
   bool openapi_docs; /* serve /openapi.json */
   const char *version;
 };
-/* Everything is borrowed, and outlives the gateway. executor and what the provider says are for /metrics; NULL: off. */
+/* Everything is borrowed, and outlives the gateway. executor and what the provider says are for /metrics; NULL: off.
+ * tasks, with the files and the pool that it was made with: NULL: /v1/tasks answers 503. An agent whose
+ * config.llm_api_base is NULL: what needs the LLM server answers 503. */
 struct mf_gateway_parts {
   struct mf_loop *loop;
   struct mf_agent *agent;
   struct mf_executor *executor;
   struct mf_provider *provider;
+  struct mf_tasks *tasks;
+  struct mf_files *files;
+  struct mf_pool *pool;
 };
 struct mf_gateway;
 /* Copies config's strings, listens. Errors: those of mf_http_server_new. */
