@@ -31,7 +31,7 @@ def main():
     import figures
     import warmup
 
-    figures.expect()
+    figures.expect("/mnt/data")
     warmup.import_stdlib()
     numpy_seed = warmup.import_data() if config["data"] else None
     finish = libraries.end()

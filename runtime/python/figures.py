@@ -7,18 +7,17 @@ into the same one. One that the program has saved itself is not written a second
 Installed when matplotlib.figure and matplotlib.pyplot are imported, in a zygote or, where a zygote has not imported them,
 in a guest.
 """
+import os
 import sys
-
-WORK = "/mnt/data"
+import threading
+import weakref
 
 
 class Figures:
     """What became of each figure."""
 
-    def __init__(self, figure_class):
-        import threading
-        import weakref
-
+    def __init__(self, figure_class, work):
+        self.work = work
         self.figure_class, self.part_class = figure_class, figure_class.__base__
         self.plain_savefig = figure_class.savefig
         self.drawn = weakref.WeakKeyDictionary()  # by us: the path of its file
@@ -31,21 +30,24 @@ class Figures:
         return [m.canvas.figure for m in sorted(managers, key=lambda m: m.num)]
 
     def note_saved(self, figure, target):
-        import os
-
         is_path = isinstance(target, (str, os.PathLike))
-        self.saved[figure] = is_path and os.path.abspath(target).startswith(WORK + "/")
+        self.saved[figure] = is_path and os.path.abspath(os.fsdecode(target)).startswith(self.work + "/")
         figure.stale = False  # from here on it says whether anything was changed
+
+    def leave_to_parent(self):
+        """In a fork of the program's: what is open there is not left open here."""
+        self.lock = threading.Lock()
+        for figure in self.open_ones():
+            self.saved.setdefault(figure, False)
 
     def save(self, figure):
         import io
-        import os
 
         picture = io.BytesIO()
         self.plain_savefig(figure, picture, format="png")
         figure.stale = False
         path = self.drawn.pop(figure, None)
-        file = open(path, "wb") if path else _new_file()
+        file = open(path, "wb") if path else self.new_file()
         try:
             with file:
                 file.write(picture.getbuffer())
@@ -54,8 +56,16 @@ class Figures:
             raise
         self.drawn[figure] = file.name
 
+    def new_file(self):
+        n = 1
+        while True:
+            try:
+                return open(f"{self.work}/figure-{n}.png", "xb")
+            except FileExistsError:
+                n += 1
+
     def show(self, figures):
-        """Whatever becomes of one, the others are saved. Returns an error that is for the caller to raise, or None."""
+        """Whatever becomes of one, the others are drawn. Returns an error that is for the caller to raise, or None."""
         first = None
         with self.lock:
             for figure in figures:
@@ -66,8 +76,8 @@ class Figures:
                     if first is None:
                         first = e
                     else:
-                        _tell(e)
-        return first and first.with_traceback(_beyond_here(first))
+                        _tell(figure, e)
+        return None if first is None else first.with_traceback(_beyond_here(first))
 
     def finish(self):
         """At the end of the program: what is open, and what sys.displayhook showed last."""
@@ -81,11 +91,8 @@ class Figures:
             try:
                 if self.is_due(figure):
                     self.save(figure)
-            except OSError as e:
-                _tell(e)
-                break  # no room for one is none for the next
             except Exception as e:
-                _tell(e)
+                _tell(figure, e)
 
     def is_due(self, figure):
         if figure in self.drawn:
@@ -101,15 +108,6 @@ class Figures:
         return value if issubclass(type(value), self.figure_class) else None
 
 
-def _new_file():
-    n = 1
-    while True:
-        try:
-            return open(f"{WORK}/figure-{n}.png", "xb")
-        except FileExistsError:
-            n += 1
-
-
 def _beyond_here(error):
     """The error's traceback without the frames of this file."""
     tb = error.__traceback__
@@ -118,20 +116,21 @@ def _beyond_here(error):
     return tb
 
 
-def _tell(error):
+def _tell(figure, error):
     import traceback
 
     if sys.stderr is not None:
-        print("a figure could not be saved:", file=sys.stderr)
+        number = getattr(figure, "number", None)  # of pyplot's only
+        print(f"figure {number} could not be saved:" if number else "a figure could not be saved:", file=sys.stderr)
         traceback.print_exception(error.with_traceback(_beyond_here(error)))
 
 
-def install(module):
+def install(module, work):
     """Into matplotlib.figure."""
     import atexit
     from functools import wraps
 
-    figures = Figures(module.Figure)
+    figures = Figures(module.Figure, work)
 
     @wraps(figures.plain_savefig)
     def savefig(self, fname, *args, **kwargs):
@@ -140,6 +139,7 @@ def install(module):
         return result
 
     module.Figure.savefig = savefig
+    os.register_at_fork(after_in_child=figures.leave_to_parent)
     atexit.register(figures.finish)
     return figures
 
@@ -170,6 +170,9 @@ def install_pyplot(pyplot, figures):
 class _Finder:
     """Waits on sys.meta_path for the two modules, and installs the above into them."""
 
+    def __init__(self, work):
+        self.work = work
+
     def find_spec(self, name, path=None, target=None):
         if name not in ("matplotlib.figure", "matplotlib.pyplot"):
             return None
@@ -189,11 +192,12 @@ class _Finder:
 
     def install(self, module):
         if module.__name__ == "matplotlib.figure":
-            self.figures = install(module)
+            self.figures = install(module, self.work)
         else:
             install_pyplot(module, self.figures)
             sys.meta_path.remove(self)
 
 
-def expect():
-    sys.meta_path.insert(0, _Finder())
+def expect(work):
+    """Before any of matplotlib is imported. `work`: the folder from where files are collected."""
+    sys.meta_path.insert(0, _Finder(work))

@@ -28,7 +28,7 @@ static const char wrapper[] =
     "import sys\n"
     "def _run():\n"
     "    import errno, linecache, os, resource, traceback, types\n"
-    "    path, name, memory, cpu_s, fsize = sys.argv[1:6]\n"
+    "    path, name, memory, cpu_s, fsize, scripts, display_last = sys.argv[1:8]\n"
     "    os.set_inheritable(3, False)\n"
     "    def limit(which, soft, hard):\n"
     "        ceiling = resource.getrlimit(which)[1]\n"
@@ -44,8 +44,15 @@ static const char wrapper[] =
     "    main.__file__ = path\n"
     "    main.__builtins__ = __builtins__\n"
     "    sys.modules['__main__'] = main\n"
-    "    sys.argv = [name] + sys.argv[6:]\n"
+    "    sys.argv = [name] + sys.argv[8:]\n"
+    "    sys.path[0] = scripts\n"
+    "    import figures\n"
+    "    if display_last == '1':\n"
+    "        import display\n"
     "    sys.path[0] = os.getcwd()\n"
+    "    for module in 'display', 'figures': # what the program finds under these names shall be its own\n"
+    "        sys.modules.pop(module, None)\n"
+    "    figures.expect(os.getcwd())\n"
     "    def hook(kind, value, tb):\n"
     "        while tb is not None and tb.tb_frame.f_code.co_filename == '<string>':\n"
     "            tb = tb.tb_next\n"
@@ -63,7 +70,17 @@ static const char wrapper[] =
     "    with open(path, 'rb') as f:\n"
     "        source = f.read()\n"
     "    linecache.cache[name] = (len(source), None, source.decode().splitlines(True), name)\n"
-    "    exec(compile(source, name, 'exec'), main.__dict__)\n"
+    "    code = last = None\n"
+    "    try:\n"
+    "        if display_last == '1':\n"
+    "            code, last = display.split(source, name)\n"
+    "    except SyntaxError as e:\n"
+    "        raise e.with_traceback(None)\n"
+    "    except Exception:\n"
+    "        pass\n"
+    "    exec(code or compile(source, name, 'exec'), main.__dict__)\n"
+    "    if last:\n"
+    "        exec(last, main.__dict__)\n"
     "_run()\n";
 
 struct stream {
@@ -145,6 +162,8 @@ static void list_argv(const struct mf_direct *d, const struct mf_direct_spec *sp
   add_string(s, mf_xasprintf("%llu", (unsigned long long)spec->limits->memory_bytes));
   add_string(s, mf_xasprintf("%llu", (unsigned long long)(spec->limits->cpu_ms + 999) / 1000));
   add_string(s, mf_xasprintf("%llu", (unsigned long long)spec->file_bytes_max));
+  add_string(s, mf_xstrdup(spec->scripts));
+  add_string(s, mf_xstrdup(job->display_last ? "1" : "0"));
   for (unsigned i = 0; i < job->argv_n; i++)
     add_string(s, mf_xasprintf("%.*s", MF_STR_ARG(job->argv[i])));
 }

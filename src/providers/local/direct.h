@@ -21,7 +21,8 @@ struct mf_direct_events {
 };
 
 struct mf_direct_spec {
-  const char *rootfs; /* for its site-packages */
+  const char *rootfs;  /* for its site-packages */
+  const char *scripts; /* the folder of display.py and figures.py */
   const struct mf_runtime_info *runtime;
   const struct mf_sandbox_limits *limits;
   uint64_t file_bytes_max; /* RLIMIT_FSIZE */

@@ -377,6 +377,7 @@ enum mf_code run_start_direct(struct local_run *r, struct mf_err *err)
   struct mf_job job = { 0 };
   const struct mf_direct_spec spec = {
     .rootfs = l->rootfs,
+    .scripts = l->config.zygote_dir,
     .runtime = &l->runtime,
     .limits = &r->limits,
     .file_bytes_max = l->config.disk_bytes,

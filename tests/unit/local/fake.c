@@ -55,6 +55,7 @@ void fake_init(struct fake *f)
                                          .has_numpy = true };
   mf_local_config_default(&f->config);
   f->config.runtime_dir = "/runtime";
+  f->zygote_dir = "/zygote";
   f->config.max_running = 2;
   f->seam = (struct mf_local_seam){ .spawn = spawn_fake, .sweep = sweep_fake, .user = f };
   mf_local_times_default(&f->seam.times);
@@ -75,7 +76,7 @@ static void on_ready(void *user, enum mf_code code, const struct mf_err *err)
 void fake_open(struct fake *f)
 {
   struct mf_err err;
-  assert_ok(mf_local_new_with(f->loop, &f->config, "/zygote", &f->runtime, &f->seam, on_ready, f, &f->provider, &err),
+  assert_ok(mf_local_new_with(f->loop, &f->config, f->zygote_dir, &f->runtime, &f->seam, on_ready, f, &f->provider, &err),
             &err);
   assert_int_equal(f->ready_n, 0); /* never from inside */
 }

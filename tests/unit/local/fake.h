@@ -24,6 +24,7 @@ struct fake {
   struct mf_provider *provider;
   struct mf_runtime_info runtime;
   struct mf_local_config config;
+  const char *zygote_dir;
   struct mf_local_seam seam;
 
   int sock; /* the supervisor's end; -1 when it is "dead" */

@@ -31,6 +31,8 @@ static void open_direct(struct fake *f)
   }
   fake_init(f);
   f->config.isolation = MF_ISOLATION_PREFER;
+  f->zygote_dir = getenv("MF_RUNTIME_PYTHON");
+  assert_non_null(f->zygote_dir);
   snprintf(f->runtime.host_python, sizeof(f->runtime.host_python), PYTHON);
   fake_open(f);
   fake_send_fatal(f, "unshare user", EPERM);
@@ -88,6 +90,30 @@ static void runs_with_files(void **state)
   assert_string_equal(r->result->receipt.start, "cold");
   assert_string_equal(r->result->receipt.seccomp_sha256, "");
   assert_int_equal(mf_provider_busy(f.provider), 0);
+  fake_close(&f);
+}
+
+static void shows_a_last_expression(void **state)
+{
+  static const struct {
+    const char *source, *out, *err;
+  } rows[] = {
+    { "x = 41\nx + 1\n", "42\n", "" },
+    { "'a docstring'\n", "'a docstring'\n", "" },
+    { "x = 1\nx;\n", "", "" },
+    { "1 +\n", "", "  File \"main.py\", line 1\n    1 +\n       ^\nSyntaxError: invalid syntax\n" },
+  };
+  struct fake f;
+  open_direct(&f);
+  for (size_t i = 0; i < MF_ARRAY_N(rows); i++) {
+    struct mf_sandbox_spec spec = fake_spec(rows[i].source);
+    spec.display_last_expression = true;
+    const struct fake_run *r = run(&f, &spec);
+    assert_string_equal(r->result->out.ptr, rows[i].out);
+    assert_string_equal(r->result->err.ptr, rows[i].err);
+    spec.display_last_expression = false;
+    assert_string_equal(run(&f, &spec)->result->out.ptr, "");
+  }
   fake_close(&f);
 }
 
@@ -250,6 +276,7 @@ int main(void)
   signal(SIGPIPE, SIG_IGN);
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(runs_with_files),
+    cmocka_unit_test(shows_a_last_expression),
     cmocka_unit_test(knows_the_ends),
     cmocka_unit_test(tracebacks_show_only_the_program),
     cmocka_unit_test(ends_at_the_deadline_with_its_group),
