@@ -11,10 +11,15 @@ static const struct mf_json_limits event_limits = { .bytes_max = SIZE_MAX, .dept
 
 /* ---- memory that is counted ---- */
 
+static enum mf_code too_large(const struct mf_acc *a, struct mf_err *err)
+{
+  return mf_fail(err, MF_E_LIMIT, 0, "the upstream response is larger than %zu bytes", a->max);
+}
+
 enum mf_code acc_charge(struct mf_acc *a, size_t n, struct mf_err *err)
 {
   if (n > a->max - a->used)
-    return mf_fail(err, MF_E_LIMIT, 0, "the upstream response is larger than %zu bytes", a->max);
+    return too_large(a, err);
   a->used += n;
   return MF_OK;
 }
@@ -36,8 +41,11 @@ void acc_drop(struct mf_acc *a, struct mf_buf *b)
   mf_buf_done(b);
 }
 
+/* What does not fit leaves what was there. */
 enum mf_code acc_set(struct mf_acc *a, struct mf_buf *b, struct mf_str s, struct mf_err *err)
 {
+  if (s.len > a->max - a->used + b->len)
+    return too_large(a, err);
   a->used -= b->len;
   mf_buf_truncate(b, 0);
   return acc_add(a, b, s, err);
@@ -51,7 +59,7 @@ enum mf_code acc_set_val(struct mf_acc *a, struct mf_buf *b, const struct mf_jso
   mf_jw_init(&w, &text, false);
   mf_jw_val(&w, v);
   if (w.code)
-    return mf_fail(err, MF_E_LIMIT, 0, "the upstream response is larger than %zu bytes", a->max);
+    return too_large(a, err);
   return acc_set(a, b, mf_buf_str(&text), err);
 }
 

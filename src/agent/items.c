@@ -178,6 +178,21 @@ static enum mf_code set_members(struct mf_acc *a, struct acc_item *it, const str
   return acc_set(a, &it->json, mf_buf_str(&json), err);
 }
 
+static void insert(struct mf_acc *a, struct acc_item *it)
+{
+  if (a->item_n == a->item_cap) {
+    a->item_cap = a->item_cap ? a->item_cap * 2 : 4;
+    a->items = mf_xrealloc(a->items, a->item_cap * sizeof(struct acc_item *));
+  }
+  size_t at = a->item_n;
+  while (at > 0 && a->items[at - 1]->pub.upstream_index > it->pub.upstream_index)
+    at--;
+  memmove(a->items + at + 1, a->items + at, (a->item_n - at) * sizeof(struct acc_item *));
+  a->items[at] = it;
+  a->item_n++;
+}
+
+/* One that does not fit never becomes an item. */
 static enum mf_code item_open(struct mf_acc *a, bool has_raw, uint32_t raw, const struct mf_json_val *item,
                               struct acc_item **ret, struct mf_err *err)
 {
@@ -190,10 +205,6 @@ static enum mf_code item_open(struct mf_acc *a, bool has_raw, uint32_t raw, cons
   if (!free_index(a, has_raw, raw, &index))
     return mf_fail(err, MF_E_INTERNAL, 0, "no free output index");
 
-  if (a->item_n == a->item_cap) {
-    a->item_cap = a->item_cap ? a->item_cap * 2 : 4;
-    a->items = mf_xrealloc(a->items, a->item_cap * sizeof(struct acc_item *));
-  }
   struct mf_str type = acc_get_str(item, "type"), id = acc_get_str(item, "id");
   char generated[MF_ID_N];
   struct mf_str used_id = id;
@@ -206,13 +217,6 @@ static enum mf_code item_open(struct mf_acc *a, bool has_raw, uint32_t raw, cons
   it->pub.upstream_index = index;
   it->has_raw_index = has_raw;
   it->raw_index = raw;
-  size_t at = a->item_n;
-  while (at > 0 && a->items[at - 1]->pub.upstream_index > index)
-    at--;
-  memmove(a->items + at + 1, a->items + at, (a->item_n - at) * sizeof(struct acc_item *));
-  a->items[at] = it;
-  a->item_n++;
-
   code = acc_set(a, &it->type, type, err);
   if (!code)
     code = acc_set(a, &it->upstream_id, id, err);
@@ -220,9 +224,14 @@ static enum mf_code item_open(struct mf_acc *a, bool has_raw, uint32_t raw, cons
     code = acc_set(a, &it->id, used_id, err);
   if (!code)
     code = set_members(a, it, item, err);
+  if (code) {
+    acc_item_free(it);
+    return code;
+  }
   acc_item_refresh(it);
+  insert(a, it);
   *ret = it;
-  return code;
+  return MF_OK;
 }
 
 /* ---- completion ---- */

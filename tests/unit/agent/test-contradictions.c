@@ -436,6 +436,45 @@ static void bounds_what_it_keeps(void **state)
   mf_acc_free(a);
 }
 
+static struct mf_str json_of_item(const struct mf_acc *a, size_t i)
+{
+  const struct mf_acc_item *items = NULL;
+  assert_true(i < mf_acc_items(a, &items));
+  return items[i].json;
+}
+
+/* What does not fit is no item, or leaves the one that it would have completed as it was: both are shown to the client,
+ * in a response that has failed. */
+static void keeps_items_whole_at_the_bound(void **state)
+{
+  enum { MAX = 3200 };
+  struct mf_acc_event e = { 0 };
+  struct mf_err err = { 0 };
+  char filler[3001];
+  memset(filler, 'x', sizeof(filler) - 1);
+  filler[sizeof(filler) - 1] = 0;
+  struct mf_acc *a = mf_acc_new(false, MAX);
+  feed(a, ADDED("0", "{'type':'message','id':'a','content':[]}"));
+  mf_auto_free char *opens = mf_xasprintf(
+      "{'type':'response.output_item.added','output_index':1,'item':{'type':'message','id':'b','content':['%s']}}",
+      filler);
+  assert_int_equal(try_feed(a, opens, &e, &err), MF_E_LIMIT);
+  assert_int_equal(item_n(a), 1);
+  mf_acc_free(a);
+
+  a = mf_acc_new(false, MAX);
+  feed(a, ADDED("0", "{'type':'message','id':'a','content':[]}"));
+  mf_auto_free char *completes = mf_xasprintf(
+      "{'type':'response.output_item.done','output_index':0,'item':{'type':'message','id':'a','content':['%s']}}",
+      filler);
+  assert_int_equal(try_feed(a, completes, &e, &err), MF_E_LIMIT);
+  assert_int_equal(item_n(a), 1);
+  struct mf_str json = json_of_item(a, 0);
+  assert_int_equal(json.len, strlen("{'type':'message','id':'a','content':[]}"));
+  assert_memory_equal(json.ptr, "{\"type\":\"message\",\"id\":\"a\",\"content\":[]}", json.len);
+  mf_acc_free(a);
+}
+
 static void bounds_items_and_depth(void **state)
 {
   struct mf_acc_event e = { 0 };
@@ -475,6 +514,7 @@ int main(void)
     cmocka_unit_test(says_completed_of_an_item_left_open),
     cmocka_unit_test(is_strict_about_order_and_fields),
     cmocka_unit_test(bounds_what_it_keeps),
+    cmocka_unit_test(keeps_items_whole_at_the_bound),
     cmocka_unit_test(bounds_items_and_depth),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
