@@ -7,7 +7,7 @@
 #include "base/buf.h"
 
 #define MF_GW_ROUTES_MAX 32
-#define MF_GW_STATUS_N 24 /* rows of metrics.c */
+#define MF_GW_STATUS_N 31 /* rows of metrics.c */
 #define MF_GW_BOUND_N 14
 
 struct mf_gw_histogram {

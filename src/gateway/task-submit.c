@@ -51,8 +51,7 @@ static void read_text(void *user)
   const struct mf_json_limits limits = { MF_GW_TASK_BODY_MAX, DEPTH_MAX };
   a->code = mf_json_parse(a->json, &limits, &t->doc, &a->f->err);
   if (a->code) {
-    /* Too deep is as wrong as anything else: no request looks like that. */
-    a->code = MF_E_INPUT;
+    a->code = MF_E_INPUT; /* too deep as well: no request looks like that */
     snprintf(a->f->fault.code, sizeof(a->f->fault.code), "invalid_json");
     (void)mf_wrap(&a->f->err, MF_E_INPUT, "not JSON");
     return;
@@ -252,6 +251,18 @@ static bool is_repeated(const struct mf_gw_request *r, const char *name)
   return times > 1;
 }
 
+/* To say no before an upload. A key may be one that was used before: its task is there, full or not. */
+static bool has_no_room(struct mf_gw_request *r, enum mf_code *ret_code)
+{
+  struct mf_gw_submit_fault f = { 0 };
+  if (mf_http_header(r->x, "idempotency-key").len > 0 ||
+      mf_tasks_has_room(r->g->parts.tasks, mf_str_of(r->owner), &f.retry_s))
+    return false;
+  (void)!mf_fail(&f.err, MF_E_CAPACITY, 0, "the queue is full; try again in %u s", f.retry_s);
+  *ret_code = mf_gw_refuse_submit(r, MF_E_CAPACITY, &f);
+  return true;
+}
+
 enum mf_code mf_gw_post_task(struct mf_gw_request *r)
 {
   static const struct mf_gw_fault coded = { 415, "invalid_request_error", "unsupported_media_type", "Content-Encoding",
@@ -271,9 +282,9 @@ enum mf_code mf_gw_post_task(struct mf_gw_request *r)
   enum mf_gw_type as_form = mf_gw_field_type(type, "multipart/form-data");
   if (is_repeated(r, "content-type"))
     return refuse_type(r, MF_GW_TYPE_BAD);
-  if (as_json == MF_GW_TYPE_OK)
-    return submit_json(r);
-  if (as_form == MF_GW_TYPE_OK)
-    return mf_gw_upload_task(r);
-  return refuse_type(r, MF_MAX(as_json, as_form));
+  if (as_json != MF_GW_TYPE_OK && as_form != MF_GW_TYPE_OK)
+    return refuse_type(r, MF_MAX(as_json, as_form));
+  if (has_no_room(r, &code))
+    return code;
+  return as_json == MF_GW_TYPE_OK ? submit_json(r) : mf_gw_upload_task(r);
 }

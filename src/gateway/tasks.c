@@ -67,13 +67,12 @@ enum mf_code mf_gw_refuse_find(struct mf_gw_request *r, enum mf_code code, const
   return refuse_trouble(r, code, err);
 }
 
-/* A bound of the request has its name; the one without is that of the server's files. */
 static enum mf_code refuse_size(struct mf_gw_request *r, const struct mf_gw_submit_fault *s)
 {
-  const struct mf_gw_fault full = { 507, "server_error", "storage_full", NULL, 0 };
+  static const struct mf_gw_fault full = { 507, "server_error", "storage_full", NULL, 0 };
   const struct mf_gw_fault large = { 413, "invalid_request_error", s->fault.code,
                                      s->fault.param[0] ? s->fault.param : NULL, 0 };
-  if (s->fault.code[0])
+  if (strcmp(s->fault.code, full.code) != 0)
     return mf_gw_refuse_fault(r, &large, "%s", s->err.msg);
   mf_log_request(MF_LOG_WARN, r->id, "tasks: %s", s->err.msg);
   return mf_gw_refuse_fault(r, &full, "The server has no room for more files at the moment.");
@@ -207,6 +206,11 @@ static const char *const states[MF_TASK_STATE_N] = {
   [MF_TASK_QUEUED] = "queued", [MF_TASK_RUNNING] = "running",     [MF_TASK_SUCCEEDED] = "succeeded",
   [MF_TASK_FAILED] = "failed", [MF_TASK_TIMED_OUT] = "timed_out", [MF_TASK_CANCELLED] = "cancelled",
 };
+
+const char *mf_gw_task_state_name(enum mf_task_state state)
+{
+  return states[state];
+}
 
 static bool state_parse(const char *text, enum mf_task_state *ret)
 {

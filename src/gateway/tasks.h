@@ -61,6 +61,8 @@ void mf_gw_task_text_done(struct mf_gw_task_text *t);
 /* POST /v1/tasks with multipart/form-data. */
 mf_gw_handler mf_gw_upload_task;
 
+const char *mf_gw_task_state_name(enum mf_task_state state); /* "queued" … */
+
 /* "1.5" seconds, 0..60 with up to 9 decimals. False: anything else. */
 bool mf_gw_wait_parse(const char *text, uint64_t *ret_ns);
 
