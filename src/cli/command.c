@@ -8,6 +8,7 @@
 const struct mf_command *const mf_commands[] = {
   &mf_command_run,
   &mf_command_serve,
+  &mf_command_key,
   &mf_command_demo,
   &mf_command_config,
   &mf_command_doctor,

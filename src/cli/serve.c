@@ -65,11 +65,11 @@ static void set_log(const struct mf_config *c)
       mf_log_set_level((enum mf_log_level)i);
 }
 
-static void log_warnings(const struct mf_config *c)
+static void log_warnings(const struct mf_config *c, bool has_stored_key)
 {
   for (unsigned i = 0; i < c->warning_n; i++)
     mf_log(MF_LOG_WARN, "%s", c->warnings[i]);
-  if (mf_config_is_local(c) || c->api_keys.n)
+  if (mf_config_is_local(c) || c->api_keys.n || has_stored_key)
     return;
   if (c->openai_api_key)
     mf_log(MF_LOG_WARN, "who reaches %s can use OPENAI_API_KEY and run programs: MAYFLY_API_KEYS asks them for a key",
@@ -86,7 +86,7 @@ static enum mf_code on_ready(void *user, unsigned port, struct mf_err *err)
   char where[300], interpreter[100];
   struct mf_err why = { 0 };
 
-  log_warnings(c);
+  log_warnings(c, mf_service_has_stored_key(s->service));
   /* Only now: what did not work is not worth keeping. */
   if (mf_config_write_first(c, &why))
     mf_log(MF_LOG_INFO, "no config.toml is kept: %s", why.msg);
@@ -166,7 +166,9 @@ const struct mf_command mf_command_serve = {
            "in the home folder ($AGENTIC_API_HOME, else ~/.agentic-api) and, mostly, a variable of the environment:\n"
            "'mayfly config' shows what counts, docs/configuration.md tells of each.\n\n"
            "It listens on this machine only, unless --gateway-host says otherwise; then it wants keys of its clients\n"
-           "(MAYFLY_API_KEYS). SIGTERM or SIGINT: requests under way have 8 seconds; a second signal ends it at once.",
+           "('mayfly key create', MAYFLY_API_KEYS). It also listens on mayfly.sock in the home folder, which only the\n"
+           "same user can reach: `mayfly run` and the task commands find it there. SIGTERM or SIGINT: requests under\n"
+           "way have 8 seconds; a second signal ends it at once.",
   .examples =
       "  mayfly serve --llm-api-base http://127.0.0.1:8000 --code-interpreter\n"
       "  OPENAI_API_KEY=… mayfly serve --llm-api-base https://api.openai.com --skip-llm-ready-check\n"

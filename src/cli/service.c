@@ -10,6 +10,7 @@
 #include "gateway/gateway.h"
 #include "local/local.h"
 #include "settings.h"
+#include "storage/tasks.h"
 #include "upstream.h"
 
 #include "base/banned.h"
@@ -34,6 +35,7 @@ struct mf_service {
   bool is_provider_told;
   enum mf_code provider_code;
   struct mf_err provider_err;
+  bool has_stored_key;
   unsigned permits;
   char isolation[16];
 
@@ -226,19 +228,48 @@ static enum mf_code listen_now(struct mf_service *s, struct mf_err *err)
   return code;
 }
 
+/* The keys of `mayfly key`. They must be known of before anybody can ask. */
+static enum mf_code check_keys(struct mf_service *s, struct mf_err *err)
+{
+  struct mf_stored_keys *none = NULL;
+  enum mf_code code = mf_storage_find_key(s->storage, s->fiber, MF_STR(""), &none, &s->has_stored_key, err);
+  mf_stored_keys_free(none);
+  return code ? mf_wrap(err, code, "API keys") : mf_config_check_exposed(s->c, s->has_stored_key, err);
+}
+
+/* The socket in the home folder, for the same user's commands: a convenience, nothing that the service needs. */
+static void listen_local(struct mf_service *s)
+{
+  struct mf_err err = { 0 };
+  if (!s->c->local_socket)
+    return;
+  mf_auto_free char *path = mf_config_local_socket(s->c);
+  if (s->c->unix_socket && strcmp(s->c->unix_socket, path) == 0)
+    return;
+  enum mf_code code = mf_config_make_home(s->c, &err);
+  if (!code)
+    code = mf_config_check_home(s->c, &err);
+  if (!code)
+    code = mf_gateway_listen_local(s->gateway, path, &err);
+  if (code)
+    mf_log(MF_LOG_WARN, "no local socket (--no-local-socket does without): %s", err.msg);
+}
+
 static enum mf_code start_up(struct mf_service *s, struct mf_err *err)
 {
   enum mf_code code = s->start_code;
   if (code)
     *err = s->start_err;
   else
-    code = mf_config_check_exposed(s->c, false, err);
+    code = check_keys(s, err);
   if (!code)
     code = start_interpreter(s, err);
   if (!code && !s->c->skip_llm_ready_check)
     code = mf_upstream_wait(s->client, s->fiber, s->c, err);
   if (!code)
     code = listen_now(s, err);
+  if (!code)
+    listen_local(s);
   if (!code)
     code = s->events->ready(s->user, mf_gateway_port(s->gateway), err);
   return code;
@@ -329,6 +360,11 @@ void mf_service_free(struct mf_service *s)
   mf_pool_free(s->pool);
   free(s->runtime_dir);
   free(s);
+}
+
+bool mf_service_has_stored_key(const struct mf_service *s)
+{
+  return s->has_stored_key;
 }
 
 void mf_service_words(const struct mf_service *s, char *ret, size_t n)

@@ -48,6 +48,18 @@ enum mf_code config_find_home(struct mf_config *c, char *const *env, struct mf_e
   return MF_OK;
 }
 
+enum mf_code mf_config_find_home(char *const *env, struct mf_config **ret, struct mf_err *err)
+{
+  struct mf_config *c = mf_xcalloc(1, sizeof(*c));
+  enum mf_code code = config_find_home(c, env, err);
+  if (code) {
+    mf_config_free(c);
+    return code;
+  }
+  *ret = c;
+  return MF_OK;
+}
+
 enum mf_code mf_config_make_home(const struct mf_config *c, struct mf_err *err)
 {
   mf_auto_free char *path = mf_xstrdup(c->home);
@@ -75,6 +87,11 @@ enum mf_code mf_config_check_home(const struct mf_config *c, struct mf_err *err)
     return mf_fail(err, MF_E_INPUT, 0, "home folder %.250s: others may write to it (mode %03o)", c->home,
                    (unsigned)st.st_mode & 0777);
   return MF_OK;
+}
+
+char *mf_config_local_socket(const struct mf_config *c)
+{
+  return mf_xasprintf("%s/mayfly.sock", c->home);
 }
 
 enum mf_code mf_config_write_first(const struct mf_config *c, struct mf_err *err)

@@ -27,9 +27,18 @@ enum {
   MF_GW_HEADERS_MAX = 256 + 16,   /* upstream's (http/client.h), and ours */
 };
 
+/* Where requests come in: the user of an HTTP server's handler. */
+struct mf_gw_door {
+  struct mf_gateway *g;
+  struct mf_http_server *server; /* NULL: not open */
+  bool is_local;                 /* the own Unix socket, where only our user comes */
+};
+
 struct mf_gateway {
   struct mf_gateway_parts parts;
-  struct mf_http_server *server;
+  struct mf_http_server_config http; /* of a door, without its address */
+  struct mf_gw_door main, local;
+  unsigned stopping_n; /* doors that are not closed yet */
   struct mf_gw_access access;
   struct mf_gw_metrics metrics;
   struct mf_gw_ready ready;
@@ -57,7 +66,7 @@ struct mf_gw_request {
   char owner[MF_TASK_OWNER_MAX + 1];
 };
 
-/* The handler of the server: user is the gateway. */
+/* The handler of the servers: user is the door. */
 void mf_gw_handle(void *user, struct mf_http_exchange *x, struct mf_fiber *self);
 
 /* The handlers of routes.c. Each answers, or returns why the client cannot be answered. */

@@ -50,21 +50,17 @@ static enum mf_code refuse_path(struct mf_gw_request *r)
   return mf_gw_refuse(r, 404, "invalid_request_error", "unknown_url", "Unknown request URL: %s %s.", method, path);
 }
 
-static enum mf_code serve(struct mf_gw_request *r)
+/* *ret_answered: it may not, and was told so. */
+static enum mf_code check_key(struct mf_gw_request *r, bool is_local, bool *ret_answered)
 {
-  struct mf_gateway *g = r->g;
-  struct mf_str host = mf_http_header(r->x, "host"), origin = mf_http_header(r->x, "origin");
-  struct mf_str method = mf_http_method(r->x);
-  mf_gw_route_find(method, mf_http_path(r->x), &r->match);
-  r->route = r->match.route;
-  r->cors = mf_gw_cors(&g->access, origin);
-  if (!mf_gw_host_passes(&g->access, host, origin))
-    return refuse_host(r, host, origin);
-  if (r->match.knows_path && mf_str_is(method, "OPTIONS"))
-    return preflight(r);
-  if (!r->route)
-    return refuse_path(r);
-  switch (mf_gw_authorize(&g->access, r->route->auth, mf_http_header(r->x, "authorization"))) {
+  const struct mf_gw_asker asker = { r->route->auth, is_local, mf_http_header(r->x, "authorization") };
+  enum mf_gw_verdict verdict;
+  struct mf_err err = { 0 };
+  enum mf_code code = mf_gw_authorize(&r->g->access, r->self, &asker, &verdict, r->owner, &err);
+  *ret_answered = true;
+  if (code)
+    return mf_gw_refuse_storage(r, code, &err);
+  switch (verdict) {
   case MF_GW_NO_TOKEN:
     return mf_gw_refuse(r, 401, "authentication_error", "missing_bearer_token", "missing bearer token");
   case MF_GW_BAD_TOKEN:
@@ -72,6 +68,28 @@ static enum mf_code serve(struct mf_gw_request *r)
   case MF_GW_PASS:
     break;
   }
+  *ret_answered = false;
+  return MF_OK;
+}
+
+static enum mf_code serve(struct mf_gw_request *r, bool is_local)
+{
+  struct mf_gateway *g = r->g;
+  struct mf_str host = mf_http_header(r->x, "host"), origin = mf_http_header(r->x, "origin");
+  struct mf_str method = mf_http_method(r->x);
+  mf_gw_route_find(method, mf_http_path(r->x), &r->match);
+  r->route = r->match.route;
+  r->cors = mf_gw_cors(&g->access, origin);
+  if (!is_local && !mf_gw_host_passes(&g->access, host, origin))
+    return refuse_host(r, host, origin);
+  if (r->match.knows_path && mf_str_is(method, "OPTIONS"))
+    return preflight(r);
+  if (!r->route)
+    return refuse_path(r);
+  bool is_answered;
+  enum mf_code code = check_key(r, is_local, &is_answered);
+  if (code || is_answered)
+    return code;
   if (r->match.is_malformed)
     return mf_gw_refuse(r, 400, "invalid_request_error", "invalid_value",
                         "The id in the path must be at most %d bytes of percent-encoded UTF-8 without control "
@@ -92,9 +110,10 @@ static const char *known_method(struct mf_str method)
 
 void mf_gw_handle(void *user, struct mf_http_exchange *x, struct mf_fiber *self)
 {
-  struct mf_gw_request r = { .g = user, .x = x, .self = self, .start_ns = mf_now_ns() };
+  const struct mf_gw_door *door = user;
+  struct mf_gw_request r = { .g = door->g, .x = x, .self = self, .start_ns = mf_now_ns() };
   mf_id_new("req_", r.id);
-  enum mf_code code = serve(&r);
+  enum mf_code code = serve(&r, door->is_local);
   if (code && code != MF_E_GONE && code != MF_E_CANCELLED && !mf_http_has_begun(x)) {
     mf_log_request(MF_LOG_ERROR, r.id, "no answer could be made (%s)", mf_code_name(code));
     code = mf_gw_refuse(&r, 500, "server_error", "server_error", "Internal server error");

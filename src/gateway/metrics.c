@@ -123,7 +123,12 @@ static void write_requests(struct text *t, const struct mf_gateway *g)
   for (size_t j = 0; j < MF_GW_STATUS_N; j++)
     if (g->metrics.refusals[j] > 0)
       line(t, "mayfly_http_refusals_total{status=\"%s\"} %" PRIu64 "\n", statuses[j].text, g->metrics.refusals[j]);
-  struct mf_http_server_stats s = mf_http_server_stats(g->server);
+  struct mf_http_server_stats s = mf_http_server_stats(g->main.server);
+  if (g->local.server) {
+    struct mf_http_server_stats local = mf_http_server_stats(g->local.server);
+    s.requests += local.requests;
+    s.connections += local.connections;
+  }
   single(t, "http_requests_in_flight", "gauge", "Requests that run now, this one too.", s.requests);
   single(t, "http_connections", "gauge", "Connections of clients.", s.connections);
   single(t, "http_answers_cut_total", "counter", "Answers that began and did not come to their end.",

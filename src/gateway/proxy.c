@@ -81,8 +81,9 @@ static size_t upstream_headers(const struct mf_gw_request *r, struct mf_str conf
 {
   const struct mf_http_header *in;
   size_t in_n = mf_http_headers(r->x, &in);
-  bool is_own = mf_gw_bearer_is_clients(&r->g->access);
-  bool has_bearer = is_own && mf_gw_bearer(mf_http_header(r->x, "authorization")).len > 0;
+  struct mf_str authorization = mf_http_header(r->x, "authorization");
+  bool is_own = mf_gw_bearer_is_clients(&r->g->access, authorization);
+  bool has_bearer = is_own && mf_gw_bearer(authorization).len > 0;
   bool keep = is_own && (has_bearer || configured.len == 0);
   size_t n = mf_gw_headers_to_upstream(in, in_n, keep, out, max - 1);
   if (!keep && configured.len > 0)

@@ -154,14 +154,14 @@ enum mf_code mf_gw_refuse_storage(struct mf_gw_request *r, enum mf_code code, co
 
 void mf_gw_refused_header(void *user, struct mf_http_header *ret)
 {
-  struct mf_gateway *g = user;
+  struct mf_gateway *g = ((struct mf_gw_door *)user)->g;
   mf_id_new("req_", g->refusal_id);
   *ret = field("x-request-id", mf_str_of(g->refusal_id));
 }
 
 void mf_gw_refused_body(void *user, int status, const char *message, struct mf_buf *ret)
 {
-  struct mf_gateway *g = user;
+  struct mf_gateway *g = ((struct mf_gw_door *)user)->g;
   const char *type = status < 500 ? "invalid_request_error" : "server_error";
   if (status == 413)
     mf_gw_write_error(ret, "api_error", "body_too_large", NULL, message);

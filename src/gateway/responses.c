@@ -87,9 +87,9 @@ static enum mf_code run(struct mf_gw_request *r, const struct mf_turn_request *r
   mf_buf_init(&s.frame, g->parts.agent->config.event_max + MF_GW_FRAME_SLACK);
   const struct mf_turn_sink sink = { &s, on_event };
   bool is_stream = mf_turn_request_is_stream(request);
-  struct mf_str bearer = { NULL, 0 };
-  if (mf_gw_bearer_is_clients(&g->access))
-    bearer = mf_gw_bearer(mf_http_header(r->x, "authorization"));
+  struct mf_str bearer = { NULL, 0 }, authorization = mf_http_header(r->x, "authorization");
+  if (mf_gw_bearer_is_clients(&g->access, authorization))
+    bearer = mf_gw_bearer(authorization);
   struct mf_turn_result t = { 0 };
   mf_turn_run(g->parts.agent, r->self, request, bearer, is_stream ? &sink : NULL, &t);
   mf_buf_done(&s.frame);

@@ -21,15 +21,22 @@ struct ask {
   enum mf_gw_auth auth;
   const char *authorization;
   enum mf_gw_verdict verdict;
+  const char *owner; /* NULL: "" */
 };
 
 static void expect(const struct mf_gateway_config *config, const struct ask *asks, size_t n)
 {
   struct mf_gw_access a;
-  mf_gw_access_init(&a, config);
-  for (size_t i = 0; i < n; i++)
-    if (mf_gw_authorize(&a, asks[i].auth, mf_str_of(asks[i].authorization)) != asks[i].verdict)
-      fail_msg("ask %zu", i);
+  mf_gw_access_init(&a, config, NULL);
+  for (size_t i = 0; i < n; i++) {
+    const struct mf_gw_asker asker = { asks[i].auth, false, mf_str_of(asks[i].authorization) };
+    enum mf_gw_verdict verdict;
+    char owner[MF_TASK_OWNER_MAX + 1];
+    struct mf_err err = { 0 };
+    assert_ok(mf_gw_authorize(&a, NULL, &asker, &verdict, owner, &err), &err);
+    if (verdict != asks[i].verdict || strcmp(owner, asks[i].owner ? asks[i].owner : "") != 0)
+      fail_msg("ask %zu: verdict %d, owner '%s'", i, verdict, owner);
+  }
   mf_gw_access_done(&a);
 }
 
@@ -49,12 +56,12 @@ static void test_client_keys(void **state)
     { MF_GW_ANYONE, "", MF_GW_PASS },
     { MF_GW_CLIENT, "", MF_GW_NO_TOKEN },
     { MF_GW_CLIENT, "Basic a2V5LW9uZQ==", MF_GW_NO_TOKEN },
-    { MF_GW_CLIENT, "Bearer key-one", MF_GW_PASS },
-    { MF_GW_CLIENT, "Bearer key-two", MF_GW_PASS },
+    { MF_GW_CLIENT, "Bearer key-one", MF_GW_PASS, "cfg_9b346041bc9a4957" },
+    { MF_GW_CLIENT, "Bearer key-two", MF_GW_PASS, "cfg_c8df51469c308a59" },
     { MF_GW_CLIENT, "Bearer key-on", MF_GW_BAD_TOKEN },
     { MF_GW_CLIENT, "Bearer key-one ", MF_GW_BAD_TOKEN },
     { MF_GW_CLIENT, "Bearer upstream", MF_GW_BAD_TOKEN },
-    { MF_GW_OWNER, "Bearer key-two", MF_GW_PASS },
+    { MF_GW_OWNER, "Bearer key-two", MF_GW_PASS, "cfg_c8df51469c308a59" },
     { MF_GW_OWNER, "Bearer upstream", MF_GW_BAD_TOKEN },
   };
   const struct mf_gateway_config config = { .api_keys = client_keys, .api_key_n = 2, .openai_api_key = "upstream" };
@@ -73,14 +80,46 @@ static void test_upstream_key_alone(void **state)
   expect(&(struct mf_gateway_config){ .openai_api_key = "upstream" }, asks, MF_ARRAY_N(asks));
 }
 
+/* A key in our own form that is not known here is another server's, and goes nowhere. */
+#define OWN_FORM "Bearer mayfly_0123456789abcdefghijklmn_0123456789abcdefghijklmnopqrstuv"
+
+static void test_a_key_of_another_server(void **state)
+{
+  static const struct ask asks[] = {
+    { MF_GW_CLIENT, OWN_FORM, MF_GW_BAD_TOKEN },
+    { MF_GW_CLIENT, OWN_FORM "x", MF_GW_PASS },
+    { MF_GW_ANYONE, OWN_FORM, MF_GW_PASS },
+  };
+  expect(&(struct mf_gateway_config){ 0 }, asks, MF_ARRAY_N(asks));
+}
+
+static void test_the_local_socket(void **state)
+{
+  static const char *const sent[] = { "", "Bearer whatever", "Bearer key-one", OWN_FORM };
+  static const char *const owner[] = { "local", "local", "cfg_9b346041bc9a4957", "local" };
+  const struct mf_gateway_config config = { .api_keys = client_keys, .api_key_n = 2 };
+  struct mf_gw_access a;
+  mf_gw_access_init(&a, &config, NULL);
+  for (size_t i = 0; i < MF_ARRAY_N(sent); i++) {
+    const struct mf_gw_asker asker = { MF_GW_CLIENT, true, mf_str_of(sent[i]) };
+    enum mf_gw_verdict verdict;
+    char got[MF_TASK_OWNER_MAX + 1];
+    assert_int_equal(mf_gw_authorize(&a, NULL, &asker, &verdict, got, NULL), MF_OK);
+    assert_int_equal(verdict, MF_GW_PASS);
+    assert_string_equal(got, owner[i]);
+  }
+  mf_gw_access_done(&a);
+}
+
 static void test_whose_token(void **state)
 {
   struct mf_gw_access a;
-  mf_gw_access_init(&a, &(struct mf_gateway_config){ .openai_api_key = "upstream" });
-  assert_true(mf_gw_bearer_is_clients(&a));
+  mf_gw_access_init(&a, &(struct mf_gateway_config){ .openai_api_key = "upstream" }, NULL);
+  assert_true(mf_gw_bearer_is_clients(&a, MF_STR("Bearer sk-x")));
+  assert_false(mf_gw_bearer_is_clients(&a, MF_STR(OWN_FORM)));
   mf_gw_access_done(&a);
-  mf_gw_access_init(&a, &(struct mf_gateway_config){ .api_keys = client_keys, .api_key_n = 2 });
-  assert_false(mf_gw_bearer_is_clients(&a));
+  mf_gw_access_init(&a, &(struct mf_gateway_config){ .api_keys = client_keys, .api_key_n = 2 }, NULL);
+  assert_false(mf_gw_bearer_is_clients(&a, MF_STR("Bearer sk-x")));
   /* The keys themselves are not kept. */
   assert_null(memmem(a.keys, 2 * sizeof(*a.keys), "key-one", 7));
   mf_gw_access_done(&a);
@@ -89,17 +128,17 @@ static void test_whose_token(void **state)
 static void test_cors(void **state)
 {
   struct mf_gw_access a;
-  mf_gw_access_init(&a, &(struct mf_gateway_config){ 0 });
+  mf_gw_access_init(&a, &(struct mf_gateway_config){ 0 }, NULL);
   assert_int_equal(mf_gw_cors(&a, MF_STR("https://app.example")).len, 0);
   mf_gw_access_done(&a);
-  mf_gw_access_init(&a, &(struct mf_gateway_config){ .cors_origins = origins, .cors_origin_n = 2 });
+  mf_gw_access_init(&a, &(struct mf_gateway_config){ .cors_origins = origins, .cors_origin_n = 2 }, NULL);
   assert_true(mf_str_is(mf_gw_cors(&a, MF_STR("https://app.example")), "https://app.example"));
   assert_int_equal(mf_gw_cors(&a, MF_STR("https://app.example.evil")).len, 0);
   assert_int_equal(mf_gw_cors(&a, MF_STR("http://app.example")).len, 0);
   assert_int_equal(mf_gw_cors(&a, MF_STR("null")).len, 0);
   assert_int_equal(mf_gw_cors(&a, MF_STR("")).len, 0);
   mf_gw_access_done(&a);
-  mf_gw_access_init(&a, &(struct mf_gateway_config){ .cors_origins = any, .cors_origin_n = 1 });
+  mf_gw_access_init(&a, &(struct mf_gateway_config){ .cors_origins = any, .cors_origin_n = 1 }, NULL);
   assert_true(mf_str_is(mf_gw_cors(&a, MF_STR("https://x.example")), "*"));
   assert_int_equal(mf_gw_cors(&a, MF_STR("")).len, 0);
   mf_gw_access_done(&a);
@@ -140,10 +179,10 @@ static void test_local_hosts(void **state)
 static void test_host_check(void **state)
 {
   struct mf_gw_access a;
-  mf_gw_access_init(&a, &(struct mf_gateway_config){ 0 });
+  mf_gw_access_init(&a, &(struct mf_gateway_config){ 0 }, NULL);
   assert_true(mf_gw_host_passes(&a, MF_STR("evil.example"), MF_STR("http://evil.example")));
   mf_gw_access_done(&a);
-  mf_gw_access_init(&a, &(struct mf_gateway_config){ .check_host = true, .cors_origins = origins, .cors_origin_n = 2 });
+  mf_gw_access_init(&a, &(struct mf_gateway_config){ .check_host = true, .cors_origins = origins, .cors_origin_n = 2 }, NULL);
   assert_true(mf_gw_host_passes(&a, MF_STR("127.0.0.1:9000"), MF_STR("")));
   assert_true(mf_gw_host_passes(&a, MF_STR("localhost"), MF_STR("http://localhost:5173")));
   assert_true(mf_gw_host_passes(&a, MF_STR("localhost"), MF_STR("https://app.example")));
@@ -161,6 +200,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_bearer),      cmocka_unit_test(test_no_keys),
     cmocka_unit_test(test_client_keys), cmocka_unit_test(test_upstream_key_alone),
+    cmocka_unit_test(test_a_key_of_another_server), cmocka_unit_test(test_the_local_socket),
     cmocka_unit_test(test_whose_token), cmocka_unit_test(test_cors),
     cmocka_unit_test(test_local_hosts), cmocka_unit_test(test_host_check),
   };

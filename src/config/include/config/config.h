@@ -108,11 +108,15 @@ void mf_config_wipe_environment(char **env);
 /* Writes config.toml with the LLM server's address when there is none yet; makes the home folder. Nothing secret is
  * written. An error is no reason not to start. */
 MF_MUST_USE enum mf_code mf_config_write_first(const struct mf_config *c, struct mf_err *err);
+/* Nothing but `home` and `file_path`: for who only looks for what is there. */
+MF_MUST_USE enum mf_code mf_config_find_home(char *const *env, struct mf_config **ret, struct mf_err *err);
 /* Makes the home folder, mode 0700, and those above it. */
 MF_MUST_USE enum mf_code mf_config_make_home(const struct mf_config *c, struct mf_err *err);
 /* MF_E_NOT_FOUND: there is no home folder. MF_E_INPUT: it belongs to somebody else, or others may write to it, so that
  * what is there may be theirs. */
 MF_MUST_USE enum mf_code mf_config_check_home(const struct mf_config *c, struct mf_err *err);
+/* The server's socket for the same user's commands: mayfly.sock in the home folder. malloc'ed. */
+char *mf_config_local_socket(const struct mf_config *c);
 
 /* Nobody else on the network can reach a server that listens so. */
 bool mf_config_is_local(const struct mf_config *c);

@@ -10,7 +10,8 @@
 
 struct mf_gateway_config {
   struct mf_http_server_config http; /* body_bytes_max: of a request body; error_body is set by the gateway */
-  /* Keys of clients: when there is one, every /v1 route needs it as bearer, and it is never forwarded. */
+  /* Keys of clients: when there is one, here or in storage, every /v1 route needs one as bearer, and it is never
+   * forwarded. */
   const char *const *api_keys;
   size_t api_key_n;
   /* The key for upstream. Alone (no api_keys) it also guards everything about a stored response. */
@@ -39,6 +40,9 @@ struct mf_gateway;
 MF_MUST_USE enum mf_code mf_gateway_new(const struct mf_gateway_config *config, const struct mf_gateway_parts *parts,
                                         struct mf_gateway **ret, struct mf_err *err);
 uint16_t mf_gateway_port(const struct mf_gateway *g); /* 0 for a Unix socket */
+/* Listens on this Unix socket too: a door for our own user (root is let in as well), who needs no key there. Once,
+ * before the gateway stops. Errors: those of mf_http_server_new; the gateway goes on without. */
+MF_MUST_USE enum mf_code mf_gateway_listen_local(struct mf_gateway *g, const char *path, struct mf_err *err);
 /* As mf_http_server_stop: stops accepting, lets requests run until deadline_ns, then cancels them; `stopped` once. */
 void mf_gateway_stop(struct mf_gateway *g, uint64_t deadline_ns, void (*stopped)(void *user), void *user);
 void mf_gateway_free(struct mf_gateway *g); /* after stopped; NULL is fine */
