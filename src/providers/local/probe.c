@@ -165,6 +165,18 @@ static bool add_runtime(struct probe *p)
 
 /* ---- the whole ---- */
 
+/* The error of the whole ends with a remedy, which the row of the layer has told already. */
+static void drop_told(const struct probe *p, char *detail)
+{
+  char *tail = strstr(detail, "; ");
+  for (unsigned i = 0; tail && i < p->n; i++) {
+    if (tail[2] && !strncmp(p->rows[i].remedy, tail + 2, strlen(tail + 2))) {
+      *tail = '\0';
+      return;
+    }
+  }
+}
+
 static void add_whole(struct probe *p)
 {
   struct mf_attempt a;
@@ -182,9 +194,11 @@ static void add_whole(struct probe *p)
   }
   row = add_row(p, "whole sandbox", a.ok ? MF_PROBE_OK : MF_PROBE_FAIL);
   snprintf(row->detail, sizeof(row->detail), "%s", a.note);
-  if (!a.ok)
+  if (!a.ok) {
+    drop_told(p, row->detail);
     snprintf(row->remedy, sizeof(row->remedy),
              "mend the rows marked above; where there are none, please report this text");
+  }
 }
 
 unsigned mf_local_probe(const struct mf_local_config *config, struct mf_probe_row rows[MF_PROBE_ROWS_MAX])
