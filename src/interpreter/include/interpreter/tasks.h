@@ -60,7 +60,7 @@ struct mf_tasks_stats mf_tasks_stats(const struct mf_tasks *t);
 struct mf_task_request {
   struct mf_str code;
   uint64_t timeout_ms; /* 1..60000 */
-  unsigned memory_mb;
+  unsigned memory_mb;  /* 0: the default, or what may be asked for here when that is less */
   bool display_last_expression;
 };
 void mf_task_request_default(struct mf_task_request *r);
@@ -83,10 +83,13 @@ MF_MUST_USE enum mf_code mf_task_request_parse(const struct mf_json_val *root, s
 /* A task that is being submitted: its id is known, so that files can be staged under it; until mf_tasks_submit it is
  * nobody's, and sweeping leaves it alone. */
 struct mf_task_draft;
+/* Whether a task of this owner would be taken now: to say no before an upload. false: *ret_retry_s, in seconds. */
+bool mf_tasks_has_room(const struct mf_tasks *t, struct mf_str owner, unsigned *ret_retry_s);
 struct mf_task_draft *mf_task_draft_new(struct mf_tasks *t, struct mf_str owner);
 struct mf_str mf_task_draft_id(const struct mf_task_draft *d);
 /* Adds one input: the name is checked (mf_name_check, different from the others, count, bytes in all).
- * MF_E_INPUT or MF_E_LIMIT with *fault; those of mf_file_put. In parts, for uploads that stream: */
+ * MF_E_INPUT or MF_E_LIMIT with *fault; those of mf_file_put, of which fault->code says "storage_full" (MF_E_LIMIT),
+ * "busy" or "unavailable". After an error nothing but freeing it. In parts, for uploads that stream: */
 MF_MUST_USE enum mf_code mf_task_draft_file(struct mf_task_draft *d, struct mf_fiber *self, struct mf_str name,
                                             struct mf_task_fault *fault, struct mf_err *err);
 MF_MUST_USE enum mf_code mf_task_draft_data(struct mf_task_draft *d, struct mf_fiber *self, struct mf_str data,
@@ -111,13 +114,16 @@ MF_MUST_USE enum mf_code mf_tasks_submit(struct mf_tasks *t, struct mf_fiber *se
 /* ---- get, cancel, list, delete ---- */
 
 /* The task as JSON (docs/tasks.md) into *ret, initialised here. deadline_ns: waits so long for its end (0: not at all);
- * what has not ended then is shown as it is. MF_E_NOT_FOUND; MF_E_GONE: it has expired (err->msg says when). */
+ * what has not ended then is shown as it is. MF_E_NOT_FOUND; MF_E_GONE: it has expired (err->msg says when).
+ * MF_E_CANCELLED: the fiber was. */
 MF_MUST_USE enum mf_code mf_tasks_get(struct mf_tasks *t, struct mf_fiber *self, struct mf_str owner, struct mf_str id,
                                       uint64_t deadline_ns, struct mf_buf *ret, struct mf_err *err);
-/* Idempotent: one that has ended stays as it is. Returns when it is decided, not when the sandbox is gone. */
+/* Idempotent: one that has ended stays as it is. Returns when it has ended, or after 5 s when its program is slow to
+ * die: that it ends is decided then. One that ended by itself at the same moment may say so. */
 MF_MUST_USE enum mf_code mf_tasks_cancel(struct mf_tasks *t, struct mf_fiber *self, struct mf_str owner,
                                          struct mf_str id, struct mf_err *err);
-/* `{"object":"list","data":[…],"has_more":…,"first_id":…,"last_id":…}`: without stdout and stderr. */
+/* `{"object":"list","data":[…],"has_more":…,"first_id":…,"last_id":…}`, newest first; of each: taskId, status,
+ * queuePosition, inputBytes, artifactBytes and the times. limit: 1..100. MF_E_NOT_FOUND: `after`. */
 MF_MUST_USE enum mf_code mf_tasks_list(struct mf_tasks *t, struct mf_fiber *self, struct mf_str owner,
                                        struct mf_str after, enum mf_task_state state, unsigned limit,
                                        struct mf_buf *ret, struct mf_err *err);
@@ -154,9 +160,10 @@ void mf_task_cursor_write(const struct mf_task_cursor *c, char ret[MF_TASK_CURSO
 struct mf_task_event {
   const char *type;   /* "status" | "stdout" | "stderr" | "artifact"; NULL: the deadline came first */
   struct mf_buf json; /* the caller's */
-  bool is_last;       /* the status that ends it, after everything else */
+  bool is_last;       /* the status that ends it, after everything else; without a type: it was given before */
 };
-/* The next event behind *c, which moves on; waits until deadline_ns for it (0: for ever). */
+/* The next event behind *c, which moves on; waits until deadline_ns for it (0: for ever).
+ * MF_E_NOT_FOUND; MF_E_GONE: expired, or the service was closed; MF_E_CANCELLED. */
 MF_MUST_USE enum mf_code mf_tasks_next(struct mf_tasks *t, struct mf_fiber *self, struct mf_str owner, struct mf_str id,
                                        struct mf_task_cursor *c, uint64_t deadline_ns, struct mf_task_event *ret,
                                        struct mf_err *err);

@@ -1,0 +1,249 @@
+/* The end of a task: artifacts, the result as JSON, the database, and only then everybody who waits.
+ * Thread: the loop's. */
+#include <stdlib.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "tasks-internal.h"
+#include "base/banned.h"
+
+/* ---- artifacts ---- */
+
+/* What cannot be kept is listed among the refused. */
+static void reject(struct mf_sandbox_result *r, unsigned i, const char *why)
+{
+  struct mf_artifact *a = &r->artifacts[i];
+  r->rejected = mf_xrealloc(r->rejected, (r->rejected_n + 1) * sizeof(*r->rejected));
+  r->rejected[r->rejected_n++] = (struct mf_rejected_artifact){ .path = a->path, .reason = mf_xstrdup(why) };
+  mf_close_ptr(&a->fd);
+  memmove(a, a + 1, (r->artifact_n - i - 1) * sizeof(*a));
+  r->artifact_n--;
+}
+
+static enum mf_code keep_on_disk(struct task *k, struct mf_fiber *self, struct mf_artifact *a, struct mf_err *err)
+{
+  struct mf_file_ref ref;
+  unsigned tries = 0;
+  enum mf_code code;
+  do
+    code = mf_file_put_fd(k->tasks->parts.files, self, mf_str_of(k->id), a->fd, a->size_bytes, &ref, err);
+  while (tasks_again(code, self, &tries));
+  if (!code)
+    memcpy(a->sha256, ref.sha256, sizeof(a->sha256));
+  return code;
+}
+
+static enum mf_code keep_in_memory(struct task *k, struct mf_artifact *a, struct mf_err *err)
+{
+  struct mf_tasks *t = k->tasks;
+  if (t->memory_bytes + a->size_bytes > TASKS_MEMORY_BYTES_MAX)
+    return mf_fail(err, MF_E_LIMIT, 0, "the memory for files is full");
+  t->memory_bytes += a->size_bytes;
+  k->held_bytes += a->size_bytes;
+  k->kept = mf_xrealloc(k->kept, (k->kept_n + 1) * sizeof(*k->kept));
+  k->kept[k->kept_n++] = (struct mf_artifact){
+    .path = mf_xstrdup(a->path), .size_bytes = a->size_bytes, .mime_type = a->mime_type, .fd = mf_take_fd(&a->fd)
+  };
+  memcpy(k->kept[k->kept_n - 1].sha256, a->sha256, sizeof(a->sha256));
+  return MF_OK;
+}
+
+static void keep_artifacts(struct task *k, struct mf_fiber *self, struct task_outcome *o)
+{
+  struct mf_sandbox_result *r = o->result;
+  unsigned lost_n = 0;
+  struct mf_err err = { 0 };
+  for (unsigned i = 0; r && i < r->artifact_n;) {
+    struct mf_artifact *a = &r->artifacts[i];
+    enum mf_code code = k->tasks->parts.files ? keep_on_disk(k, self, a, &err) : keep_in_memory(k, a, &err);
+    if (code) {
+      reject(r, i, code == MF_E_LIMIT ? "the server's room for files is full" : "the server could not store it");
+      lost_n++;
+      continue;
+    }
+    k->artifact_bytes += a->size_bytes;
+    i++;
+  }
+  if (lost_n == 0)
+    return;
+  mf_log(MF_LOG_WARN, "task %s: %u artifacts could not be kept: %s", k->id, lost_n, err.msg);
+  o->state = MF_TASK_FAILED;
+  o->reason = "disk";
+}
+
+/* ---- the result ---- */
+
+struct writing {
+  const struct task *task;
+  const struct task_outcome *outcome;
+  char (*ids)[MF_ID_N];
+  struct mf_buf out;
+  enum mf_code code;
+};
+
+static void write_result(void *user)
+{
+  struct writing *w = user;
+  struct mf_json_writer jw;
+  mf_buf_init(&w->out, TASK_JSON_MAX);
+  mf_jw_init(&jw, &w->out, false);
+  task_json_write_end(w->task, w->outcome, (const char(*)[MF_ID_N])w->ids, &jw);
+  w->code = jw.code;
+}
+
+static void make_result(struct task *k, struct mf_fiber *self, struct task_outcome *o)
+{
+  enum { LONG_TEXT = 65536 };
+  const struct mf_sandbox_result *r = o->result;
+  struct writing w = { .task = k, .outcome = o };
+  unsigned n = r ? r->artifact_n : 0;
+  w.ids = mf_xcalloc(n + 1, sizeof(*w.ids));
+  for (unsigned i = 0; i < n; i++)
+    mf_id_new("artifact_", w.ids[i]);
+  if (r && r->out.len + r->err.len > LONG_TEXT)
+    tasks_offload(k->tasks, self, write_result, &w);
+  else
+    write_result(&w);
+  free(w.ids);
+  mf_buf_done(&k->result);
+  k->result = w.out;
+}
+
+/* ---- saving ---- */
+
+static void join_unsaved(struct task *k)
+{
+  struct task **at = &k->tasks->unsaved;
+  while (*at)
+    at = &(*at)->unsaved_next;
+  *at = k;
+  k->unsaved_next = NULL;
+  k->tasks->unsaved_n++;
+  task_ref(k);
+}
+
+static void leave_unsaved(struct task *k)
+{
+  struct task **at = &k->tasks->unsaved;
+  while (*at && *at != k)
+    at = &(*at)->unsaved_next;
+  if (!*at)
+    return;
+  *at = k->unsaved_next;
+  k->tasks->unsaved_n--;
+  task_unref(k);
+}
+
+/* How it ended is in the members of the task already. */
+static enum mf_code save(struct task *k, struct mf_fiber *self, enum mf_task_state state)
+{
+  struct mf_tasks *t = k->tasks;
+  struct mf_err err = { 0 };
+  unsigned tries = 0;
+  enum mf_code code;
+  if (!t->parts.storage)
+    return MF_OK;
+  do
+    code = mf_storage_finish_task(t->parts.storage, self, mf_str_of(k->id), state, k->finished_ms, k->expires_ms,
+                                  k->artifact_bytes, mf_buf_str(&k->result), &err);
+  while (tasks_again(code, self, &tries));
+  if (code && code != MF_E_NOT_FOUND)
+    mf_log(MF_LOG_ERROR, "task %s: its end cannot be stored now: %s", k->id, err.msg);
+  return code;
+}
+
+bool task_save(struct task *k, struct mf_fiber *self)
+{
+  if (k->is_saved)
+    return true;
+  mf_fiber_shield(self);
+  enum mf_code code = save(k, self, k->state);
+  mf_fiber_unshield(self);
+  if (code && code != MF_E_NOT_FOUND)
+    return false;
+  if (k->is_saved) /* by another fiber meanwhile */
+    return true;
+  k->is_saved = true;
+  task_ref(k);
+  leave_unsaved(k);
+  if (!k->is_gone)
+    tasks_keep_ended(k->tasks, k);
+  task_unref(k);
+  return true;
+}
+
+void tasks_remove_files(struct mf_tasks *t, struct mf_fiber *self, const char *id)
+{
+  struct mf_err err = { 0 };
+  unsigned tries = 0;
+  enum mf_code code = MF_OK;
+  if (!t->parts.files)
+    return;
+  do
+    code = mf_files_remove(t->parts.files, self, mf_str_of(id), &err);
+  while (tasks_again(code, self, &tries));
+  if (code) /* the sweep finds it */
+    mf_log(MF_LOG_WARN, "task %s: its files cannot be removed now: %s", id, err.msg);
+}
+
+/* ---- all of it ---- */
+
+static void log_end(const struct task *k, const struct task_outcome *o)
+{
+  const struct mf_sandbox_result *r = o->result;
+  mf_log(MF_LOG_INFO, "task %s %s: %s, %llu ms, %u inputs of %llu bytes, %u artifacts of %llu bytes, provider %s",
+         k->id, task_state_name(o->state), o->reason, (unsigned long long)(r ? r->duration_ms : 0), k->input_n,
+         (unsigned long long)k->input_bytes, r ? r->artifact_n : 0, (unsigned long long)k->artifact_bytes,
+         r && r->receipt.provider[0] ? r->receipt.provider : "none");
+  if (r && r->diagnostic[0])
+    mf_log(MF_LOG_WARN, "task %s: %s", k->id, r->diagnostic);
+}
+
+static void forget_live(struct task *k)
+{
+  mf_buf_done(&k->out);
+  mf_buf_done(&k->err);
+  mf_buf_init(&k->out, 0);
+  mf_buf_init(&k->err, 0);
+  task_inputs_free(k->inputs, k->input_n); /* what is asked of them from now on is in the result */
+  k->inputs = NULL;
+  k->input_n = 0;
+  if (!k->tasks->parts.files) {
+    k->held_bytes -= k->input_bytes;
+    k->tasks->memory_bytes -= k->input_bytes;
+  }
+  free(k->code);
+  k->code = NULL;
+  k->code_n = 0;
+}
+
+void task_end(struct task *k, struct mf_fiber *self, struct task_outcome *o)
+{
+  struct mf_tasks *t = k->tasks;
+  task_ref(k);
+  mf_fiber_shield(self);
+  k->is_ending = true;
+  k->finished_ms = tasks_now_ms(t);
+  k->expires_ms = k->finished_ms + t->config.retention_ms;
+  keep_artifacts(k, self, o);
+  make_result(k, self, o);
+  enum mf_code code = save(k, self, o->state);
+  mf_fiber_unshield(self);
+  log_end(k, o);
+  mf_sandbox_result_free(o->result);
+  o->result = NULL;
+  k->state = o->state;
+  k->is_ending = false;
+  t->stats.by_state[k->state]++;
+  forget_live(k);
+  if (code == MF_E_NOT_FOUND) { /* ended or removed by another process: that one's word counts */
+    tasks_drop(t, k);
+  } else if (code) {
+    join_unsaved(k);
+  } else {
+    k->is_saved = true;
+    tasks_keep_ended(t, k);
+  }
+  task_announce(k);
+  task_unref(k);
+}
