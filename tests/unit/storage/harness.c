@@ -3,9 +3,14 @@
 #include "harness.h"
 
 #include <assert.h>
-#include <dirent.h>
 #include <fcntl.h>
+#include <ftw.h>
+#include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/banned.h"
@@ -166,14 +171,58 @@ char *harness_folder(void)
   return made;
 }
 
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *where)
+{
+  return remove(path);
+}
+
 void harness_remove(char *folder)
 {
-  DIR *dir = opendir(folder);
-  assert(dir);
-  for (struct dirent *e; (e = readdir(dir)) != NULL;)
-    if (e->d_name[0] != '.')
-      unlinkat(dirfd(dir), e->d_name, 0);
-  closedir(dir);
-  rmdir(folder);
+  int failed = nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+  assert(!failed);
   free(folder);
+}
+
+/* ---- a small file system ---- */
+
+static bool write_text(const char *path, const char *text)
+{
+  int fd = open(path, O_WRONLY | O_CLOEXEC);
+  bool ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+  if (fd >= 0)
+    close(fd);
+  return ok;
+}
+
+/* A file has an owner and a group: without both of them mapped nothing can be made in a file system of ours. */
+static bool become_root_of_a_namespace(void)
+{
+  char uids[40], gids[40];
+  snprintf(uids, sizeof(uids), "0 %u 1", geteuid());
+  snprintf(gids, sizeof(gids), "0 %u 1", getegid());
+  return unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 && write_text("/proc/self/uid_map", uids) &&
+         write_text("/proc/self/setgroups", "deny") && write_text("/proc/self/gid_map", gids);
+}
+
+bool harness_in_small_file_system(const char *folder, const char *options, void (*fn)(void *user), void *user)
+{
+  enum { CANNOT = 77 };
+  fflush(stdout);
+  pid_t child = fork();
+  assert(child >= 0);
+  if (child == 0) {
+    if (unshare(CLONE_NEWNS) != 0 && !become_root_of_a_namespace())
+      _exit(CANNOT);
+    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 || mount("mf", folder, "tmpfs", 0, options) != 0)
+      _exit(CANNOT);
+    fn(user);
+    _exit(0);
+  }
+  int status = -1;
+  pid_t ended = waitpid(child, &status, 0);
+  assert(ended == child);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == CANNOT)
+    return false;
+  assert(status == 0);
+  return true;
 }

@@ -27,9 +27,13 @@ enum mf_code harness_items(struct harness *h, const struct mf_str *ids, size_t n
 enum mf_code harness_delete(struct harness *h, const char *id);
 enum mf_code harness_ping(struct harness *h);
 
+/* fn(user) in a child with a small file system of its own (a tmpfs, with these mount options) at folder; it ends the
+ * process with another code than 0 when something is wrong. False: this user cannot mount one. */
+bool harness_in_small_file_system(const char *folder, const char *options, void (*fn)(void *user), void *user);
+
 /* A new folder; malloc'ed. */
 char *harness_folder(void);
-/* Removes it with the files that are directly in it. */
+/* Removes it with everything in it. */
 void harness_remove(char *folder);
 
 #endif

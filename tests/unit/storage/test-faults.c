@@ -2,7 +2,6 @@
 #include "unit.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <sys/mount.h>
@@ -324,46 +323,12 @@ static void a_database_that_another_has_locked(void **state)
 
 /* ---- file systems ---- */
 
-static bool write_text(const char *path, const char *text)
+static void in_small_file_system(struct fixture *f, const char *options, void (*fn)(void *user))
 {
-  int fd = open(path, O_WRONLY | O_CLOEXEC);
-  bool ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-  if (fd >= 0)
-    close(fd);
-  return ok;
-}
-
-/* A file has an owner and a group: without both of them mapped nothing can be made in a file system of ours. */
-static bool become_root_of_a_namespace(void)
-{
-  char uids[40], gids[40];
-  snprintf(uids, sizeof(uids), "0 %u 1", geteuid());
-  snprintf(gids, sizeof(gids), "0 %u 1", getegid());
-  return unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 && write_text("/proc/self/uid_map", uids) &&
-         write_text("/proc/self/setgroups", "deny") && write_text("/proc/self/gid_map", gids);
-}
-
-/* In a child with a small file system of its own at f->folder. 77: there can be none here. */
-static void in_small_file_system(struct fixture *f, const char *options, void (*fn)(struct fixture *f))
-{
-  fflush(stdout);
-  pid_t child = fork();
-  assert_true(child >= 0);
-  if (child == 0) {
-    if (unshare(CLONE_NEWNS) != 0 && !become_root_of_a_namespace())
-      _exit(77);
-    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 || mount("mf", f->folder, "tmpfs", 0, options) != 0)
-      _exit(77);
-    fn(f);
-    _exit(0);
-  }
-  int status = -1;
-  assert_int_equal(waitpid(child, &status, 0), child);
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+  if (!harness_in_small_file_system(f->folder, options, fn, f)) {
     print_message("# this user cannot mount a file system\n");
     skip();
   }
-  assert_int_equal(status, 0);
 }
 
 /* For the child, which has no test framework. */
@@ -375,8 +340,9 @@ static void in_small_file_system(struct fixture *f, const char *options, void (*
     }                                                                                                                  \
   } while (0)
 
-static void fill_and_free(struct fixture *f)
+static void fill_and_free(void *user)
 {
+  struct fixture *f = user;
   CHECK(harness_open(&f->h, f->path) == MF_OK);
   char filler[300], id[20];
   snprintf(filler, sizeof(filler), "%s/filler", f->folder);
@@ -428,8 +394,9 @@ static void a_full_disk(void **state)
   in_small_file_system(*state, "size=2m", fill_and_free);
 }
 
-static void create_on_full(struct fixture *f)
+static void create_on_full(void *user)
 {
+  struct fixture *f = user;
   char filler[300], block[512] = "";
   snprintf(filler, sizeof(filler), "%s/filler", f->folder);
   int fd = open(filler, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -445,8 +412,9 @@ static void a_new_database_on_a_full_disk(void **state)
   in_small_file_system(*state, "size=64k", create_on_full);
 }
 
-static void go_read_only(struct fixture *f)
+static void go_read_only(void *user)
 {
+  struct fixture *f = user;
   CHECK(harness_open(&f->h, f->path) == MF_OK);
   CHECK(put_sized(&f->h, "a", 10) == MF_OK);
   harness_close(&f->h);

@@ -1,0 +1,420 @@
+/* See files-dir.h. */
+#include "files-dir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/banned.h"
+
+/* Says that the folder is ours: a sweep removes what it does not know, and a wrong path must not cost a home folder. */
+static const char marker[] = "mayfly-files";
+static const char marker_text[] = "Files of Mayfly's tasks. Everything else in this folder is removed.\n";
+static const char lost_found[] = "lost+found"; /* of a file system's root */
+static const char staged_prefix[] = ".put-";
+
+enum { DEPTH_MAX = 32, OPEN_FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
+
+/* ---- words ---- */
+
+struct word_row {
+  int sys;
+  const char *text;
+};
+
+static const struct word_row words[] = {
+  { ENOSPC, "the disk is full; free some space" },
+  { EDQUOT, "this user's disk quota is used up; raise it, or free some space" },
+  { EROFS, "the file system is read-only; make it writable" },
+  { EIO, "the disk failed; look at the kernel's log" },
+  { EMFILE, "too many open files; raise this process's limit (ulimit -n)" },
+  { ENFILE, "too many open files on this machine; raise fs.file-max" },
+  { EFBIG, "a file of that size is not allowed; raise this process's limit (ulimit -f)" },
+  { EACCES, "permission denied; let this user read and write it" },
+  { EPERM, "permission denied; let this user read and write it" },
+  { ENOENT, "it was removed while it was in use; restart Mayfly" },
+  { ENOTSUP, "something else has the name of a file; the next sweep removes it" },
+  { ELOOP, "a link has the name of a file or folder; the next sweep removes it" },
+  { ENOTDIR, "something else has the name of a folder; the next sweep removes it" },
+};
+
+enum mf_code files_fail(const struct files_dir *d, int sys, const char *doing, struct mf_err *err)
+{
+  for (unsigned i = 0; i < MF_ARRAY_N(words); i++)
+    if (words[i].sys == sys)
+      return mf_fail(err, MF_E_UNAVAILABLE, sys, "%s in '%s': %s", doing, d->path, words[i].text);
+  return mf_fail(err, MF_E_SYS, sys, "%s in '%s'", doing, d->path);
+}
+
+/* ---- names ---- */
+
+static bool is_task_byte(char c)
+{
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-';
+}
+
+bool files_task_name(struct mf_str id, char ret[FILES_TASK_N])
+{
+  if (id.len == 0 || id.len >= FILES_TASK_N)
+    return false;
+  for (size_t i = 0; i < id.len; i++)
+    if (!is_task_byte(id.ptr[i]))
+      return false;
+  memcpy(ret, id.ptr, id.len);
+  ret[id.len] = 0;
+  return !files_is_ours(ret);
+}
+
+bool files_is_task(const char *name)
+{
+  char copy[FILES_TASK_N];
+  return files_task_name(mf_str_of(name), copy);
+}
+
+bool files_is_sha256(const char *name)
+{
+  return strlen(name) == MF_SHA256_HEX_N - 1 && strspn(name, "0123456789abcdef") == MF_SHA256_HEX_N - 1;
+}
+
+bool files_is_ours(const char *name)
+{
+  return strcmp(name, marker) == 0 || strcmp(name, lost_found) == 0;
+}
+
+static bool is_staged(const char *name)
+{
+  return strncmp(name, staged_prefix, sizeof(staged_prefix) - 1) == 0;
+}
+
+static bool is_staged_here(const struct files_dir *d, const char *name)
+{
+  return is_staged(name) && strncmp(name + sizeof(staged_prefix) - 1, d->mark, sizeof(d->mark) - 1) == 0;
+}
+
+/* Of what this process stages the one who writes it keeps count. */
+static bool is_counted(const struct files_dir *d, const char *name)
+{
+  return files_is_sha256(name) || (is_staged(name) && !is_staged_here(d, name));
+}
+
+static bool is_dots(const char *name)
+{
+  return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* ---- reading folders ---- */
+
+/* A folder below at; NULL with errno. */
+static DIR *open_listing(int at, const char *name)
+{
+  int fd = openat(at, name, OPEN_FOLDER);
+  if (fd < 0)
+    return NULL;
+  DIR *dir = fdopendir(fd);
+  if (!dir)
+    mf_close_ptr(&fd);
+  return dir;
+}
+
+const char *files_next_name(DIR *dir, int *ret_sys)
+{
+  struct dirent *e;
+  do {
+    errno = 0;
+    e = readdir(dir); /* one thread has it at a time */
+  } while (e && is_dots(e->d_name));
+  if (!e && errno && !*ret_sys)
+    *ret_sys = errno;
+  return e ? e->d_name : NULL;
+}
+
+DIR *files_dir_list(const struct files_dir *d)
+{
+  return open_listing(d->fd, ".");
+}
+
+/* ---- opening ---- */
+
+/* Empty, but for what a file system has in its root. */
+static int look_for_strangers(int fd, bool *ret_any)
+{
+  int sys = 0;
+  DIR *dir = open_listing(fd, ".");
+  if (!dir)
+    return errno;
+  *ret_any = false;
+  for (const char *name; !*ret_any && (name = files_next_name(dir, &sys)) != NULL;)
+    *ret_any = !files_is_ours(name);
+  closedir(dir);
+  return sys;
+}
+
+static enum mf_code check_marker(const struct files_dir *d, struct mf_err *err)
+{
+  struct stat st;
+  if (fstatat(d->fd, marker, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
+    return MF_OK;
+  bool any = true;
+  int sys = look_for_strangers(d->fd, &any);
+  if (sys)
+    return files_fail(d, sys, "look at the files", err);
+  if (any)
+    return mf_fail(err, MF_E_UNAVAILABLE, 0,
+                   "folder '%s' has other things in it and was left as it is; name another one, or empty it", d->path);
+  mf_auto_close int fd = openat(d->fd, marker, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (fd < 0 || fchmod(fd, 0600) != 0)
+    return files_fail(d, errno, "mark the folder of files", err);
+  /* Its name is what counts; the text is for people. */
+  (void)!write(fd, marker_text, sizeof(marker_text) - 1);
+  return MF_OK;
+}
+
+static enum mf_code close_to_others(const struct files_dir *d, struct mf_err *err)
+{
+  struct stat st;
+  if (fstat(d->fd, &st) != 0)
+    return files_fail(d, errno, "look at the files", err);
+  if ((st.st_mode & 0777) == 0700 || fchmod(d->fd, 0700) == 0)
+    return MF_OK;
+  return mf_fail(err, MF_E_UNAVAILABLE, errno, "folder '%s' is open to others; make it this user's own (mode 0700)",
+                 d->path);
+}
+
+static void probe_tmpfile(struct files_dir *d)
+{
+  char name[FILES_STAGED_N], path[40];
+  mf_auto_close int fd = openat(d->fd, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+  if (fd < 0)
+    return;
+  snprintf(name, sizeof(name), "%s%s-probe", staged_prefix, d->mark);
+  snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+  d->has_tmpfile = linkat(AT_FDCWD, path, d->fd, name, AT_SYMLINK_FOLLOW) == 0;
+  unlinkat(d->fd, name, 0);
+}
+
+static enum mf_code open_dir(struct files_dir *d, struct mf_err *err)
+{
+  unsigned mark = 0;
+  if (mkdir(d->path, 0700) != 0 && errno != EEXIST)
+    return mf_fail(err, MF_E_UNAVAILABLE, errno, "folder '%s' for files cannot be made; check the folder it is in",
+                   d->path);
+  d->fd = open(d->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (d->fd < 0)
+    return mf_fail(err, MF_E_UNAVAILABLE, errno, "folder '%s' for files cannot be opened", d->path);
+  if (getrandom(&mark, sizeof(mark), 0) != sizeof(mark))
+    return mf_fail(err, MF_E_SYS, errno, "random number");
+  snprintf(d->mark, sizeof(d->mark), "%08x", mark);
+  enum mf_code code = check_marker(d, err);
+  if (!code)
+    code = close_to_others(d, err);
+  if (!code)
+    probe_tmpfile(d);
+  return code;
+}
+
+enum mf_code files_dir_open(const char *path, struct files_dir *ret, struct mf_err *err)
+{
+  struct files_dir d = { .fd = -1, .path = mf_xstrdup(path) };
+  enum mf_code code = open_dir(&d, err);
+  if (code)
+    files_dir_close(&d);
+  else
+    *ret = d;
+  return code;
+}
+
+void files_dir_close(struct files_dir *d)
+{
+  if (!d->path)
+    return;
+  mf_close_ptr(&d->fd);
+  free(d->path);
+  d->path = NULL;
+}
+
+/* ---- a task's folder ---- */
+
+int files_folder_open(const struct files_dir *d, const char *task, int *ret_fd)
+{
+  int fd = openat(d->fd, task, OPEN_FOLDER);
+  if (fd < 0)
+    return errno;
+  *ret_fd = fd;
+  return 0;
+}
+
+int files_folder_make(const struct files_dir *d, const char *task, int *ret_fd)
+{
+  /* The umask may take more than it should. Nobody else can put a link in its place: DIR is ours alone. */
+  if (mkdirat(d->fd, task, 0700) != 0) {
+    if (errno != EEXIST)
+      return errno;
+  } else if (fchmodat(d->fd, task, 0700, 0) != 0) {
+    return errno;
+  }
+  return files_folder_open(d, task, ret_fd);
+}
+
+int files_open_file(int folder, const char *sha256, int *ret_fd, uint64_t *ret_bytes)
+{
+  struct stat st;
+  /* Without O_NONBLOCK a pipe would be waited for. */
+  mf_auto_close int fd = openat(folder, sha256, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (fd < 0)
+    return errno == ENXIO ? ENOTSUP : errno;
+  if (fstat(fd, &st) != 0)
+    return errno;
+  if (!S_ISREG(st.st_mode))
+    return ENOTSUP;
+  *ret_bytes = (uint64_t)st.st_size;
+  *ret_fd = mf_take_fd(&fd);
+  return 0;
+}
+
+int files_stage(const struct files_dir *d, int folder, uint64_t number, int *ret_fd, char ret_name[FILES_STAGED_N])
+{
+  ret_name[0] = 0;
+  if (!d->has_tmpfile)
+    snprintf(ret_name, FILES_STAGED_N, "%s%s-%llu", staged_prefix, d->mark, (unsigned long long)number);
+  mf_auto_close int fd = d->has_tmpfile
+                             ? openat(folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600)
+                             : openat(folder, ret_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (fd < 0)
+    return errno;
+  if (fchmod(fd, 0600) != 0) {
+    int sys = errno;
+    if (ret_name[0])
+      unlinkat(folder, ret_name, 0);
+    return sys;
+  }
+  *ret_fd = mf_take_fd(&fd);
+  return 0;
+}
+
+int files_publish(int folder, int fd, const char *staged, const char *sha256)
+{
+  char path[40];
+  if (staged[0]) {
+    if (linkat(folder, staged, folder, sha256, 0) != 0)
+      return errno;
+    unlinkat(folder, staged, 0);
+    return 0;
+  }
+  snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+  return linkat(AT_FDCWD, path, folder, sha256, AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
+}
+
+/* ---- all of it ---- */
+
+static int count_folder(const struct files_dir *d, const char *task, uint64_t *bytes)
+{
+  int sys = 0;
+  DIR *dir = open_listing(d->fd, task);
+  if (!dir)
+    return errno == ENOTDIR || errno == ELOOP || errno == ENOENT ? 0 : errno;
+  struct stat st;
+  for (const char *name; (name = files_next_name(dir, &sys)) != NULL;)
+    if (is_counted(d, name) && fstatat(dirfd(dir), name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
+      *bytes += (uint64_t)st.st_size;
+  closedir(dir);
+  return sys;
+}
+
+enum mf_code files_count(const struct files_dir *d, uint64_t *ret_bytes, struct mf_err *err)
+{
+  uint64_t bytes = 0;
+  int sys = 0;
+  DIR *dir = open_listing(d->fd, ".");
+  if (!dir)
+    return files_fail(d, errno, "count the files", err);
+  for (const char *name; !sys && (name = files_next_name(dir, &sys)) != NULL;)
+    if (files_is_task(name))
+      sys = count_folder(d, name, &bytes);
+  closedir(dir);
+  if (sys)
+    return files_fail(d, sys, "count the files", err);
+  *ret_bytes = bytes;
+  return MF_OK;
+}
+
+static void note(int *first, int sys)
+{
+  if (!*first)
+    *first = sys;
+}
+
+/* A file or anything else that is no folder; *bytes grows by what is counted. */
+static int remove_file(const struct files_dir *d, int folder, const char *name, uint64_t *bytes)
+{
+  struct stat st = { 0 };
+  bool counts = bytes && is_counted(d, name) && fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+  if (unlinkat(folder, name, 0) != 0)
+    return errno == ENOENT ? 0 : errno;
+  if (counts && S_ISREG(st.st_mode))
+    *bytes += (uint64_t)st.st_size;
+  return 0;
+}
+
+static int remove_folder(const struct files_dir *d, int at, const char *name, unsigned depth, uint64_t *bytes);
+
+/* bytes: NULL where nothing is counted, in folders that do not belong here. */
+static int remove_any(const struct files_dir *d, int folder, const char *name, unsigned depth, uint64_t *bytes)
+{
+  int sys = remove_file(d, folder, name, bytes);
+  return sys == EISDIR ? remove_folder(d, folder, name, depth, NULL) : sys;
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): not deeper than DEPTH_MAX. */
+static int remove_folder(const struct files_dir *d, int at, const char *name, unsigned depth, uint64_t *bytes)
+{
+  int first = 0;
+  if (depth >= DEPTH_MAX)
+    return ENAMETOOLONG;
+  DIR *dir = open_listing(at, name);
+  if (!dir)
+    return errno == ENOENT ? 0 : errno;
+  for (const char *entry; (entry = files_next_name(dir, &first)) != NULL;)
+    note(&first, remove_any(d, dirfd(dir), entry, depth + 1, bytes));
+  closedir(dir);
+  if (unlinkat(at, name, AT_REMOVEDIR) != 0 && errno != ENOENT)
+    note(&first, errno);
+  return first;
+}
+
+int files_remove_entry(const struct files_dir *d, const char *name, uint64_t *ret_bytes)
+{
+  *ret_bytes = 0;
+  bool is_task = files_is_task(name);
+  for (unsigned tries = 0;; tries++) {
+    int sys = remove_folder(d, d->fd, name, 0, is_task ? ret_bytes : NULL);
+    if (sys == ENOTDIR || sys == ELOOP)
+      sys = remove_file(d, d->fd, name, NULL);
+    /* Somebody puts a file into it meanwhile. */
+    if (sys != ENOTEMPTY || tries == 2)
+      return sys;
+  }
+}
+
+int files_tidy_folder(const struct files_dir *d, const char *task, uint64_t *ret_bytes)
+{
+  int first = 0;
+  struct stat st;
+  *ret_bytes = 0;
+  DIR *dir = open_listing(d->fd, task);
+  if (!dir)
+    return errno == ENOENT ? 0 : errno;
+  for (const char *name; (name = files_next_name(dir, &first)) != NULL;) {
+    bool belongs =
+        is_staged_here(d, name) ||
+        (files_is_sha256(name) && fstatat(dirfd(dir), name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode));
+    if (!belongs)
+      note(&first, remove_any(d, dirfd(dir), name, 1, ret_bytes));
+  }
+  closedir(dir);
+  return first;
+}
