@@ -25,7 +25,8 @@ struct mf_command {
   int (*run)(const struct mf_command *self, int argc, char **argv);
 };
 
-extern const struct mf_command mf_command_run, mf_command_serve, mf_command_key, mf_command_demo, mf_command_doctor, mf_command_config,
+extern const struct mf_command mf_command_run, mf_command_submit, mf_command_get, mf_command_cancel, mf_command_tasks,
+    mf_command_fetch, mf_command_serve, mf_command_key, mf_command_demo, mf_command_doctor, mf_command_config,
     mf_command_bench, mf_command_model, mf_command_version, mf_command_help, mf_command_completion;
 
 /* All commands, in the order of the help; NULL ends the list. */

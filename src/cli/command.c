@@ -7,6 +7,11 @@
 
 const struct mf_command *const mf_commands[] = {
   &mf_command_run,
+  &mf_command_submit,
+  &mf_command_get,
+  &mf_command_cancel,
+  &mf_command_tasks,
+  &mf_command_fetch,
   &mf_command_serve,
   &mf_command_key,
   &mf_command_demo,

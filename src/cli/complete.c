@@ -98,7 +98,7 @@ void mf_complete_bash(struct mf_buf *out)
   for (const struct mf_command *const *c = mf_commands; *c; c++) {
     mf_put(out, "  %s)\n    case \"$prev\" in\n", (*c)->name);
     for (const struct mf_opt *o = (*c)->opts; o->name; o++)
-      if (o->arg && o->help)
+      if (mf_opt_takes_word(o) && o->help)
         put_bash_value(out, o);
     mf_put(out, "    esac\n    case \"$cur\" in\n      -*) COMPREPLY=($(compgen -W '");
     for (const struct mf_opt *o = (*c)->opts; o->name; o++)
@@ -135,7 +135,7 @@ static void put_zsh_option(struct mf_buf *out, const struct mf_opt *o)
     mf_put(out, "'*--%s[", o->name);
   put_zsh(out, o->help);
   mf_put(out, "]");
-  if (o->arg) {
+  if (mf_opt_takes_word(o)) {
     mf_put(out, ":");
     put_zsh(out, o->arg);
     mf_put(out, ":");
@@ -209,7 +209,7 @@ void mf_complete_fish(struct mf_buf *out)
       mf_put(out, "complete -c mayfly -n '__fish_seen_subcommand_from %s' -l %s", (*c)->name, o->name);
       if (o->letter)
         mf_put(out, " -s %c", o->letter);
-      if (o->arg) {
+      if (mf_opt_takes_word(o)) {
         mf_put(out, " ");
         put_offer(out, o->choices, &fish_value);
       }

@@ -11,9 +11,12 @@
 
 static void put_option(const struct mf_opt *o, struct mf_buf *out)
 {
-  char left[80];
+  char left[80], optional[24] = "";
+  if (o->arg && !mf_opt_takes_word(o)) /* "[S]" is written "[=S]" */
+    snprintf(optional, sizeof(optional), "[=%s", o->arg + 1);
   int n = snprintf(left, sizeof(left), "  %c%c%s --%s%s%s", o->letter ? '-' : ' ', o->letter ? o->letter : ' ',
-                   o->letter ? "," : " ", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+                   o->letter ? "," : " ", o->name, mf_opt_takes_word(o) ? " " : optional,
+                   mf_opt_takes_word(o) ? o->arg : "");
   if (n >= NAME_COLUMN)
     mf_put(out, "%s\n%*s%s\n", left, NAME_COLUMN, "", o->help);
   else

@@ -100,7 +100,8 @@ static enum mf_code check(const void *args, struct mf_err *err)
     return mf_fail(err, MF_E_INPUT, 0, "key revoke: needs the id of a key ('mayfly key list')");
   struct mf_key key;
   if (mf_key_parse(mf_str_of(a->id), &key)) /* others can read it there */
-    return mf_fail(err, MF_E_INPUT, 0, "key revoke: give the id, %s, and never the key itself on a command line", key.id);
+    return mf_fail(err, MF_E_INPUT, 0, "key revoke: give the id, %s, and never the key itself on a command line",
+                   key.id);
   if (!mf_key_is_id(mf_str_of(a->id)))
     return mf_fail(err, MF_E_INPUT, 0, "key revoke: that is no id of a key ('mayfly key list')");
   return MF_OK;
@@ -193,8 +194,7 @@ static enum mf_code list_keys(struct keyring *r)
 
 static enum mf_code revoke_key(struct keyring *r)
 {
-  enum mf_code code =
-      mf_storage_revoke_key(r->storage, r->fiber, mf_str_of(r->args->id), mf_wall_ms(), &r->err);
+  enum mf_code code = mf_storage_revoke_key(r->storage, r->fiber, mf_str_of(r->args->id), mf_wall_ms(), &r->err);
   if (code == MF_E_NOT_FOUND)
     return mf_fail(&r->err, code, 0, "key revoke: there is no %s here ('mayfly key list')", r->args->id);
   if (code)
@@ -285,12 +285,14 @@ const struct mf_command mf_command_key = {
   .name = "key",
   .usage = "create [--name NAME] | list | revoke ID",
   .summary = "make, list and revoke API keys of serve",
-  .about = "Keys of clients, in the database of `mayfly serve`. As soon as there is one, revoked or not, every request\n"
-           "to /v1 needs a valid key as 'Authorization: Bearer KEY', and each key sees its own tasks only; commands\n"
-           "of the same user on the server's own Unix socket need none. A server that runs takes note within a\n"
-           "second. `create` prints the new key, once: only a digest of it is stored. Keys in MAYFLY_API_KEYS or\n"
-           "config.toml are not listed here.",
-  .examples = "  KEY=$(mayfly key create --name ci)\n  mayfly key list --json\n  mayfly key revoke key_0123456789abcdefghijklmn",
+  .about =
+      "Keys of clients, in the database of `mayfly serve`. As soon as there is one, revoked or not, every request\n"
+      "to /v1 needs a valid key as 'Authorization: Bearer KEY', and each key sees its own tasks only; commands\n"
+      "of the same user on the server's own Unix socket need none. A server that runs takes note within a\n"
+      "second. `create` prints the new key, once: only a digest of it is stored. Keys in MAYFLY_API_KEYS or\n"
+      "config.toml are not listed here.",
+  .examples = "  KEY=$(mayfly key create --name ci)\n  mayfly key list --json\n  mayfly key revoke "
+              "key_0123456789abcdefghijklmn",
   .opts = key_opts,
   .words = "create list revoke",
   .run = run_key,

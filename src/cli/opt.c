@@ -81,7 +81,7 @@ static enum mf_code next_short(struct mf_opt_parser *p, const char *letters, con
       continue;
     *ret_opt = o;
     p->joined = NULL;
-    if (o->arg)
+    if (mf_opt_takes_word(o))
       return take_value(p, o, letters[1] ? letters + 1 : NULL, ret_value, err);
     p->joined = letters[1] ? letters + 1 : NULL;
     return MF_OK;
@@ -124,7 +124,7 @@ enum mf_code mf_opt_next(struct mf_opt_parser *p, const struct mf_opt **ret_opt,
     if (!o->arg && eq)
       return mf_fail(err, MF_E_INPUT, 0, "--%s: takes no value", o->name);
     *ret_opt = o;
-    return o->arg ? take_value(p, o, eq ? eq + 1 : NULL, ret_value, err) : MF_OK;
+    return eq || mf_opt_takes_word(o) ? take_value(p, o, eq ? eq + 1 : NULL, ret_value, err) : MF_OK;
   }
   return unknown_long(p, name, n, err);
 }

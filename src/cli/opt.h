@@ -13,7 +13,7 @@ struct mf_opt {
   int id;              /* the command's own enum; not 0 */
   char letter;         /* short form, or 0 */
   const char *name;    /* long form without dashes; NULL ends the table */
-  const char *arg;     /* placeholder of the value; NULL: a flag */
+  const char *arg;     /* placeholder of the value; "[S]": it may be left out, and is given as --wait=S; NULL: a flag */
   const char *help;    /* one line; NULL: a seam for tests, not shown in --help and completion */
   const char *choices; /* "a b c": the only values; "@file" or "@dir": what completion offers; NULL: free */
 };
@@ -23,6 +23,12 @@ enum { MF_OPT_HELP = 1 }; /* the id of MF_OPT_HELP_ROW; own ids start at 2 */
 #define MF_OPT_HELP_ROW { MF_OPT_HELP, 'h', "help", NULL, "show this help and end", NULL }
 #define MF_OPT_END { 0, 0, NULL, NULL, NULL, NULL }
 /* clang-format on */
+
+/* Whether the word after the option belongs to it. */
+static inline bool mf_opt_takes_word(const struct mf_opt *o)
+{
+  return o->arg && o->arg[0] != '[';
+}
 
 struct mf_opt_parser {
   const struct mf_opt *table; /* borrowed */

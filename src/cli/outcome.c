@@ -48,10 +48,17 @@ static void print_receipt(const struct mf_sandbox_result *r)
     (void)!write(STDERR_FILENO, out.ptr, out.len);
 }
 
+static void say_file(const struct mf_artifact *a, const char *dir)
+{
+  char size_text[32];
+  mf_size_text(a->size_bytes, size_text);
+  mf_say("wrote %s/%s (%s, %s)", dir, a->path, size_text, a->mime_type);
+}
+
 /* Writes the files. The default folder is ours, so an earlier run's files in it are replaced; in a folder that the
  * person named nothing is, unless they say so. Nor are the results of a long run thrown away for a name that is taken:
- * all of them go to a new folder beside, and the exit status tells. NULL: not written, or not where they should be. */
-static const char *deliver(const struct mf_outcome_form *a, struct mf_sandbox_result *r)
+ * all of them go to a new folder beside, and the exit status tells. */
+bool mf_outcome_deliver(const struct mf_outcome_form *a, struct mf_sandbox_result *r)
 {
   const char *dir = a->output ? a->output : MF_OUTPUT_DEFAULT;
   bool may_replace = !a->output || a->force;
@@ -61,24 +68,17 @@ static const char *deliver(const struct mf_outcome_form *a, struct mf_sandbox_re
 
   if (mf_deliver(aside ? aside : dir, may_replace, r, &err) != MF_OK) {
     mf_say("%s", err.msg);
-    return NULL;
+    return false;
   }
+  for (unsigned i = 0; !aside && !a->json && i < r->artifact_n; i++)
+    say_file(&r->artifacts[i], dir);
   if (!aside)
-    return dir;
+    return true;
   mf_say("%s exists already: nothing was replaced (--force does); the files are in %s", taken, aside);
-  return NULL;
+  return false;
 }
 
-static void say_files(const struct mf_sandbox_result *r, const char *dir)
-{
-  char size_text[32];
-  for (unsigned i = 0; i < r->artifact_n; i++) {
-    mf_size_text(r->artifacts[i].size_bytes, size_text);
-    mf_say("wrote %s/%s (%s, %s)", dir, r->artifacts[i].path, size_text, r->artifacts[i].mime_type);
-  }
-}
-
-static void say_result(const struct mf_sandbox_result *r, const struct mf_sandbox_limits *l)
+void mf_outcome_words(const struct mf_sandbox_result *r, const struct mf_sandbox_limits *l)
 {
   char words[400];
   mf_result_words(r, l, words, sizeof(words));
@@ -94,7 +94,7 @@ static void say_result(const struct mf_sandbox_result *r, const struct mf_sandbo
     mf_say("not taken: %s: %s", r->rejected[i].path, r->rejected[i].reason);
 }
 
-static bool has_words(const struct mf_sandbox_result *r)
+bool mf_outcome_has_words(const struct mf_sandbox_result *r)
 {
   return r->status != MF_RUN_SUCCEEDED || r->out_truncated || r->err_truncated || r->rejected_n || r->artifact_n;
 }
@@ -108,17 +108,14 @@ int mf_outcome(const struct mf_outcome *o)
 
   if (o->signal && cancelled)
     status = 128 + o->signal;
-  if (!a->json && (has_words(r) || a->receipt))
+  if (!a->json && (mf_outcome_has_words(r) || a->receipt))
     mf_console_new_line(o->console);
   if (!a->json)
-    say_result(r, o->limits);
+    mf_outcome_words(r, o->limits);
 
   /* A person who pressed ^C wants no half of a file. */
-  const char *dir = cancelled ? NULL : deliver(a, r);
-  if (!dir && !cancelled)
+  if (!cancelled && !mf_outcome_deliver(a, r))
     status = MF_EXIT_OURS;
-  else if (dir && !a->json)
-    say_files(r, dir);
 
   int print_status = 0;
   if (a->json && !print_json(r, o->task_id, &print_status))

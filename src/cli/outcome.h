@@ -12,6 +12,12 @@ struct mf_outcome_form {
   bool force;         /* they may replace others there */
   bool json, receipt;
 };
+/* Writes the artifacts, whose descriptors are used up. False: they are not where they should be, and that was said. */
+bool mf_outcome_deliver(const struct mf_outcome_form *form, struct mf_sandbox_result *r);
+/* Why it did not succeed, what was cut, what was refused: on standard error. */
+void mf_outcome_words(const struct mf_sandbox_result *r, const struct mf_sandbox_limits *l);
+bool mf_outcome_has_words(const struct mf_sandbox_result *r);
+
 struct mf_outcome {
   const struct mf_outcome_form *form;
   struct mf_sandbox_result *result;       /* its artifacts are written: their descriptors are used up */

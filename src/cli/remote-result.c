@@ -279,8 +279,7 @@ static enum mf_code read_content(struct mf_http_call *call, struct mf_fiber *sel
 static enum mf_code fetch_one(struct mf_remote *r, struct mf_fiber *self, struct mf_str id, struct mf_str artifact_id,
                               struct mf_artifact *a, struct mf_err *err)
 {
-  mf_auto_free char *path =
-      mf_xasprintf("/v1/tasks/%.*s/artifacts/%.*s", MF_STR_ARG(id), MF_STR_ARG(artifact_id));
+  mf_auto_free char *path = mf_xasprintf("/v1/tasks/%.*s/artifacts/%.*s", MF_STR_ARG(id), MF_STR_ARG(artifact_id));
   const struct mf_remote_request req = { .method = "GET", .path = path, .idle_ms = FETCH_IDLE_MS };
   struct mf_http_call *call = NULL;
   enum mf_code code = mf_remote_open(r, self, &req, &call, err);

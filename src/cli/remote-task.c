@@ -13,7 +13,7 @@ enum {
   REQUEST_BYTES_MAX = 48 << 20, /* 20 MiB of files as base64, 1 MiB of code escaped */
   EVENT_BYTES_MAX = 16 << 20,
   EVENT_DEPTH_MAX = 16,
-  WAIT_MS = 60000,       /* the longest that a server waits for us */
+  WAIT_MS = 60000,        /* the longest that a server waits for us */
   STREAM_IDLE_MS = 60000, /* it sends something every 15 s */
   SLACK_MS = 10000,
   RETRY_MS = 500,
@@ -79,7 +79,7 @@ static enum mf_code take_id(const struct mf_json_val *task, char ret[MF_REMOTE_I
 }
 
 enum mf_code mf_remote_submit(struct mf_remote *r, struct mf_fiber *self, const struct mf_sandbox_spec *spec,
-                              char ret_id[MF_REMOTE_ID_N], struct mf_err *err)
+                              char ret_id[MF_REMOTE_ID_N], struct mf_json **ret, struct mf_err *err)
 {
   mf_auto_buf struct mf_buf body;
   mf_auto_json struct mf_json *task = NULL;
@@ -88,7 +88,13 @@ enum mf_code mf_remote_submit(struct mf_remote *r, struct mf_fiber *self, const 
     return mf_fail(err, MF_E_LIMIT, 0, "the request is too large");
   const struct mf_remote_request req = { .method = "POST", .path = "/v1/tasks", .body = mf_buf_str(&body) };
   enum mf_code code = mf_remote_ask(r, self, &req, &task, err);
-  return code ? code : take_id(mf_json_root(task), ret_id, err);
+  if (!code)
+    code = take_id(mf_json_root(task), ret_id, err);
+  if (!code && ret) {
+    *ret = task;
+    task = NULL;
+  }
+  return code;
 }
 
 enum mf_code mf_remote_cancel(struct mf_remote *r, struct mf_fiber *self, const char *id, struct mf_json **ret,

@@ -11,10 +11,10 @@
 
 /* Whether a task can be asked to do all that the spec says. */
 bool mf_remote_can_run(const struct mf_sandbox_spec *spec);
-/* ret_id: of the new task. Errors: those of mf_remote_ask. */
+/* ret_id: of the new task. *ret: the task as it is then; NULL: not wanted. Errors: those of mf_remote_ask. */
 MF_MUST_USE enum mf_code mf_remote_submit(struct mf_remote *r, struct mf_fiber *self,
                                           const struct mf_sandbox_spec *spec, char ret_id[MF_REMOTE_ID_N],
-                                          struct mf_err *err);
+                                          struct mf_json **ret, struct mf_err *err);
 /* *ret: the task as it is then; NULL: not wanted. */
 MF_MUST_USE enum mf_code mf_remote_cancel(struct mf_remote *r, struct mf_fiber *self, const char *id,
                                           struct mf_json **ret, struct mf_err *err);

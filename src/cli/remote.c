@@ -169,8 +169,8 @@ static const struct {
   int status;
   enum mf_code code;
 } statuses[] = {
-  { 400, MF_E_INPUT },     { 404, MF_E_NOT_FOUND }, { 409, MF_E_EXISTS }, { 410, MF_E_GONE },
-  { 413, MF_E_INPUT },     { 415, MF_E_INPUT },     { 422, MF_E_INPUT },  { 429, MF_E_CAPACITY },
+  { 400, MF_E_INPUT }, { 404, MF_E_NOT_FOUND }, { 409, MF_E_EXISTS }, { 410, MF_E_GONE },
+  { 413, MF_E_INPUT }, { 415, MF_E_INPUT },     { 422, MF_E_INPUT },  { 429, MF_E_CAPACITY },
 };
 
 static enum mf_code code_of(int status)
@@ -209,7 +209,8 @@ static enum mf_code fail_status(struct mf_remote *r, struct mf_http_call *call, 
                    r->authorization ? "another API key" : "an API key");
   if (words[0])
     return mf_fail(err, code_of(status), 0, "the server says: %s", words);
-  return mf_fail(err, status == 404 ? MF_E_UNAVAILABLE : code_of(status), 0, "the server answers with status %d", status);
+  return mf_fail(err, status == 404 ? MF_E_UNAVAILABLE : code_of(status), 0, "the server answers with status %d",
+                 status);
 }
 
 enum mf_code mf_remote_open(struct mf_remote *r, struct mf_fiber *self, const struct mf_remote_request *req,

@@ -182,7 +182,8 @@ static void test_host_check(void **state)
   mf_gw_access_init(&a, &(struct mf_gateway_config){ 0 }, NULL);
   assert_true(mf_gw_host_passes(&a, MF_STR("evil.example"), MF_STR("http://evil.example")));
   mf_gw_access_done(&a);
-  mf_gw_access_init(&a, &(struct mf_gateway_config){ .check_host = true, .cors_origins = origins, .cors_origin_n = 2 }, NULL);
+  mf_gw_access_init(&a, &(struct mf_gateway_config){ .check_host = true, .cors_origins = origins, .cors_origin_n = 2 },
+                    NULL);
   assert_true(mf_gw_host_passes(&a, MF_STR("127.0.0.1:9000"), MF_STR("")));
   assert_true(mf_gw_host_passes(&a, MF_STR("localhost"), MF_STR("http://localhost:5173")));
   assert_true(mf_gw_host_passes(&a, MF_STR("localhost"), MF_STR("https://app.example")));
@@ -198,11 +199,16 @@ static void test_host_check(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_bearer),      cmocka_unit_test(test_no_keys),
-    cmocka_unit_test(test_client_keys), cmocka_unit_test(test_upstream_key_alone),
-    cmocka_unit_test(test_a_key_of_another_server), cmocka_unit_test(test_the_local_socket),
-    cmocka_unit_test(test_whose_token), cmocka_unit_test(test_cors),
-    cmocka_unit_test(test_local_hosts), cmocka_unit_test(test_host_check),
+    cmocka_unit_test(test_bearer),
+    cmocka_unit_test(test_no_keys),
+    cmocka_unit_test(test_client_keys),
+    cmocka_unit_test(test_upstream_key_alone),
+    cmocka_unit_test(test_a_key_of_another_server),
+    cmocka_unit_test(test_the_local_socket),
+    cmocka_unit_test(test_whose_token),
+    cmocka_unit_test(test_cors),
+    cmocka_unit_test(test_local_hosts),
+    cmocka_unit_test(test_host_check),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
