@@ -15,7 +15,7 @@ def main():
     config = _mayfly.configure()
     import hooks
 
-    libraries = hooks.Hooks(_mayfly.is_own_fork)
+    libraries = hooks.Hooks(_mayfly.is_own_fork, _mayfly.call_hooks)
     libraries.begin()
     import gc
     import io

@@ -9,22 +9,23 @@ import atexit
 import os
 import sys
 
-_register_at_fork, _register_exit = os.register_at_fork, atexit.register
+_register_at_fork, _register_exit, _unregister_exit = os.register_at_fork, atexit.register, atexit.unregister
 
 
 class Hooks:
     """From begin() to end() the registrations of imported libraries come here."""
 
-    def __init__(self, is_own_fork):
-        self._is_own_fork = is_own_fork
-        self._before, self._in_parent, self._in_child, self._exits = [], [], [], []
+    def __init__(self, is_own_fork, call_hooks):
+        self._is_own_fork, self._call_hooks = is_own_fork, call_hooks
+        self._before, self._in_parent, self._in_child, self._exits, self._gone = [], [], [], [], []
 
     def begin(self):
         os.register_at_fork = self._at_fork
         atexit.register = self._at_exit
+        atexit.unregister = self._no_exit
         # The first of all, so that the order is as it would have been: hooks before a fork run last to first.
         _register_at_fork(
-            before=lambda: self._run(reversed(self._before)), after_in_parent=lambda: self._run(self._in_parent),
+            before=lambda: self._run(self._before[::-1]), after_in_parent=lambda: self._run(self._in_parent),
             after_in_child=lambda: self._run(self._in_child))
 
     def end(self):
@@ -33,7 +34,7 @@ class Hooks:
         os.register_at_fork, atexit.register = _register_at_fork, _register_exit
         import threading
 
-        libraries = [_unless(_idle(fn), fn, args, kwargs) for fn, args, kwargs in reversed(self._exits)]
+        libraries = [_unless(self._idle(fn), fn, args, kwargs) for fn, args, kwargs in reversed(self._exits)]
         return (_unless(_threading_idle(threading), threading._shutdown), atexit._run_exitfuncs, *libraries)
 
     def _at_fork(self, *, before=None, after_in_parent=None, after_in_child=None):
@@ -45,10 +46,19 @@ class Hooks:
         self._exits.append((fn, args, kwargs))
         return fn
 
+    def _no_exit(self, fn, /):
+        """atexit.unregister, for good: a program may take back what a library registered."""
+        _unregister_exit(fn)
+        self._gone.append(fn)
+
+    def _idle(self, fn):
+        """A function that says whether this exit handler has nothing to do."""
+        unused, gone = _unused(fn), self._gone
+        return lambda: unused() or fn in gone
+
     def _run(self, hooks):
         if not self._is_own_fork():
-            for fn in hooks:
-                fn()
+            self._call_hooks(hooks)
 
 
 def _unless(idle, fn, args=(), kwargs={}):
@@ -60,19 +70,21 @@ def _unless(idle, fn, args=(), kwargs={}):
 
 
 def _threading_idle(threading):
-    """A function that says whether there is nobody to wait for: no thread but the first, no hook of the guest's."""
-    active, limbo, hooks = threading._active, threading._limbo, getattr(threading, "_threading_atexits", ())
+    """A function that says whether there is nobody to wait for: no thread but the first, no hook of the guest's. A thread
+    that has ended is no longer active, but until its locals are gone it holds a lock, up to Python 3.12."""
+    names, active, limbo, hooks = vars(threading), threading._active, threading._limbo, threading._threading_atexits
     n = len(hooks)
-    return lambda: len(active) == 1 and not limbo and len(hooks) == n
+    return lambda: (len(active) == 1 and not limbo and len(hooks) == n
+                    and len(names.get("_shutdown_locks", ())) <= 1)
 
 
-def _idle(fn):
+def _unused(fn):
     """A function that says whether the library of this exit handler was left alone; of unknown ones it never says so."""
     name = (fn.__module__, getattr(fn, "__qualname__", ""))
     if name == ("logging", "shutdown"):
         handlers = sys.modules["logging"]._handlerList
-        n = len(handlers)
-        return lambda: len(handlers) == n
+        known = list(handlers)  # by identity, not by number: a configuration puts its own in their place
+        return lambda: handlers == known
     if name == ("multiprocessing.util", "_exit_function"):
         finalizers = sys.modules["multiprocessing.util"]._finalizer_registry
         children = sys.modules["multiprocessing.process"]._children

@@ -170,7 +170,7 @@ static void set_rlimits(struct setup *s)
     rlim_t value;
   } rows[] = {
     /* clang-format off */
-    { RLIMIT_CORE, 0 },
+    { RLIMIT_CORE, 1 }, /* 0 still starts the host's core_pattern program, with our memory; 1 never does (core(5)) */
     { RLIMIT_FSIZE, s->z->config.disk_bytes },
     { RLIMIT_MEMLOCK, 65536 },
     { RLIMIT_MSGQUEUE, 0 },

@@ -222,7 +222,7 @@ static void settle_exception(struct mf_child_word *word)
   PyErr_PrintEx(1);
 }
 
-static void call_quietly(PyObject *fn)
+void zyg_call_quietly(PyObject *fn)
 {
   PyObject *r = fn ? PyObject_CallNoArgs(fn) : NULL;
   if (!r && PyErr_Occurred())
@@ -307,11 +307,11 @@ void zyg_script_run(struct zygote *z, const struct zyg_job *job, struct mf_child
   Py_XDECREF(r);
 
   for (Py_ssize_t i = 0; i < PyTuple_Size(z->finish); i++)
-    call_quietly(PyTuple_GetItem(z->finish, i));
+    zyg_call_quietly(PyTuple_GetItem(z->finish, i));
   bool flushed = flush_one(z, "stdout");
   flush_one(z, "stderr");
   clear_main(z, main);
-  call_quietly(z->gc_collect);
+  zyg_call_quietly(z->gc_collect);
   flushed &= flush_one(z, "stdout");
   flush_one(z, "stderr");
   if (!flushed && word->exit_code == 0)

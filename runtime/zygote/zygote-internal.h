@@ -110,6 +110,8 @@ void zyg_job_arg(const char **at, const char **ret, size_t *ret_n);
  * Non-zero with a Python error. */
 int zyg_script_detach(void);
 PyObject *zyg_script_rehearse(struct zygote *z, const char *source, int rounds);
+/* What the call raises is shown as "Exception ignored in", as the interpreter does for hooks. */
+void zyg_call_quietly(PyObject *fn);
 /* Runs the program and returns what the child shall say of it. */
 void zyg_script_run(struct zygote *z, const struct zyg_job *job, struct mf_child_word *word);
 

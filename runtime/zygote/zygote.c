@@ -451,6 +451,17 @@ static PyObject *is_own_fork(PyObject *self, PyObject *unused)
   return PyBool_FromLong(zygote_of(self)->is_own_fork);
 }
 
+/* call_hooks(list): each, whatever became of the one before, as the interpreter calls the hooks of a fork. */
+static PyObject *call_hooks(PyObject *self, PyObject *list)
+{
+  (void)self;
+  if (!PyList_Check(list))
+    return PyErr_Format(PyExc_TypeError, "call_hooks: not a list");
+  for (Py_ssize_t i = 0; i < PyList_Size(list); i++)
+    zyg_call_quietly(PyList_GetItem(list, i));
+  Py_RETURN_NONE;
+}
+
 /* now_us(): for serve's last argument */
 static PyObject *py_now_us(PyObject *self, PyObject *unused)
 {
@@ -461,6 +472,7 @@ static PyObject *py_now_us(PyObject *self, PyObject *unused)
 
 static PyMethodDef methods[] = {
   { "configure", configure, METH_NOARGS, "Reads the configuration; returns {data, warm, checkpoint}." },
+  { "call_hooks", call_hooks, METH_O, "Calls each of a list; what one raises is shown and ignored." },
   { "fake_fork", zyg_warm_fake_fork, METH_NOARGS, "Runs the fork hooks without forking." },
   { "immortal", zyg_warm_immortal, METH_O, "Makes all objects reachable from a list immortal." },
   { "fatal", fatal, METH_VARARGS, "Tells the supervisor what failed and exits." },
