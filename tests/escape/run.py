@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import re
+import resource
 import sys
 import threading
 
@@ -129,6 +130,10 @@ def outside_view(t, d, secret, prefix):
                     problems.append("guest %d has %s %s" % (pid, name, status[name]))
             if status["NoNewPrivs"] != "1":
                 problems.append("guest %d has no no_new_privs" % pid)
+            with open("/proc/%d/limits" % pid) as f:
+                core = next(line.split()[4:6] for line in f if line.startswith("Max core file size"))
+            if core != ["1", "1"] and resource.getrlimit(resource.RLIMIT_CORE)[1] != 0:
+                problems.append("guest %d may be dumped: RLIMIT_CORE %s, and only 1 forbids it" % (pid, core))
             if "0" in status["Uid"].split():
                 problems.append("guest %d is root outside" % pid)
             if len(status["NSpid"].split()) < 3:

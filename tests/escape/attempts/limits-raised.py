@@ -4,7 +4,7 @@ from esc import *
 need_x86_64()
 import resource
 
-for name in ("NPROC", "NOFILE", "CORE", "MEMLOCK", "RTPRIO", "NICE", "FSIZE", "AS", "DATA", "MSGQUEUE"):
+for name in ("NPROC", "NOFILE", "MEMLOCK", "RTPRIO", "NICE", "FSIZE", "AS", "DATA", "MSGQUEUE"):
     what = getattr(resource, "RLIMIT_" + name)
     soft, hard = resource.getrlimit(what)
     if hard == resource.RLIM_INFINITY:
