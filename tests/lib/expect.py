@@ -2,10 +2,10 @@
 import hashlib
 import re
 
-KEYS = {"about", "needs", "doors", "argv", "texts", "generate", "limits", "runtime", "sourceName", "cancelAfterMs",
-        "cancelAfterStartMs", "status", "reason", "exitCode", "signal", "stdout", "stderr", "truncated", "artifacts",
-        "artifactsOther", "rejected", "denied", "repeat", "durationMsBelow", "nextTask", "receipt",
-        "alone", "plain"}
+KEYS = {"about", "needs", "doors", "argv", "texts", "generate", "limits", "runtime", "sourceName",
+        "displayLastExpression", "cancelAfterMs", "cancelAfterStartMs", "status", "reason", "exitCode", "signal",
+        "stdout", "stderr", "truncated", "artifacts", "artifactsOther", "rejected", "denied", "repeat",
+        "durationMsBelow", "nextTask", "receipt", "alone", "plain"}
 TEXT_KEYS = {"equals", "matches", "contains", "notContains", "bytes", "chars", "sha256"}
 
 

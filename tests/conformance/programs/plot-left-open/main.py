@@ -1,5 +1,4 @@
-import importlib
-plt = importlib.import_module("matplotlib" + ".pyplot")  # not seen by a scan for imports
+import matplotlib.pyplot as plt
 fig, ax = plt.subplots(); ax.plot([1, 2]); fig.savefig("mine.png")
 plt.figure(); plt.plot([3, 1]); plt.title("left open")
 plt.figure()  # nothing drawn

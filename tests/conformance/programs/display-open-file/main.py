@@ -1,0 +1,7 @@
+def opened():
+    f = open('late.txt', 'w')
+    f.write('late')
+    return f
+
+
+opened()

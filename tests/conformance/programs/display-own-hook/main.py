@@ -1,0 +1,4 @@
+import sys
+
+sys.displayhook = lambda value: print('mine:', value)
+None

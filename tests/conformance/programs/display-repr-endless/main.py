@@ -1,0 +1,8 @@
+class A:
+    def __repr__(self):
+        while True:
+            pass
+
+
+print('before')
+A()

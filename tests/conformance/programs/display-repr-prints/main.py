@@ -1,0 +1,7 @@
+class A:
+    def __repr__(self):
+        print('side')
+        return 'A!'
+
+
+A()

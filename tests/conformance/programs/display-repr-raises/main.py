@@ -1,0 +1,6 @@
+class A:
+    def __repr__(self):
+        raise ValueError('no repr')
+
+
+A()

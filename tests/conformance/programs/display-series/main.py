@@ -1,0 +1,3 @@
+import pandas as pd
+
+pd.Series([1.5, 2], name='n')

@@ -1,0 +1,4 @@
+x = 41
+x  # not the last one
+x + 1  # shown;
+# the end ;

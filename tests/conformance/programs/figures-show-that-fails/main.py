@@ -1,0 +1,11 @@
+import matplotlib.pyplot as plt
+
+for n, title in enumerate(("first", r"$\frac{$", "third"), 1):
+    plt.figure(figsize=(n, 1), dpi=100)
+    plt.title(title)
+try:
+    plt.show()
+except ValueError:
+    print('caught', plt.get_fignums())
+plt.title(r"$\bad$")
+plt.show()
