@@ -2,18 +2,14 @@
  * nothing is stored in part. */
 #include "unit.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "crash.h"
 #include "harness.h"
 #include "base/banned.h"
 
-enum { ROUNDS = 30, WRITERS = 8, ITEMS_MAX = 6, KNOWN_MAX = 60000 };
+enum { ROUNDS = 30, WRITERS = 8, ITEMS_MAX = 6 };
 
 /* What a response holds follows from its number, so that the parent knows it without being told. */
 struct sample {
@@ -23,13 +19,6 @@ struct sample {
   struct mf_store_response response;
 };
 
-static unsigned mix(unsigned n)
-{
-  n = (n ^ (n >> 16)) * 0x45d9f3bu;
-  n = (n ^ (n >> 16)) * 0x45d9f3bu;
-  return n ^ (n >> 16);
-}
-
 static void name(unsigned number, char ret[32])
 {
   snprintf(ret, 32, "resp_%08x", number);
@@ -37,12 +26,12 @@ static void name(unsigned number, char ret[32])
 
 static void make_sample(struct sample *s, unsigned number)
 {
-  unsigned seed = mix(number + 1);
+  unsigned seed = crash_mix(number + 1);
   name(number, s->id);
   snprintf(s->payload, sizeof(s->payload), "{\"id\":\"%s\",\"seed\":%u}", s->id, seed);
   unsigned n = seed % (ITEMS_MAX + 1);
   for (unsigned i = 0; i < n; i++) {
-    unsigned len = mix(seed + i) % (sizeof(s->texts[i]) - 40);
+    unsigned len = crash_mix(seed + i) % (sizeof(s->texts[i]) - 40);
     int head = snprintf(s->texts[i], sizeof(s->texts[i]), "{\"n\":%u,\"i\":%u,\"t\":\"", number, i);
     memset(s->texts[i] + head, 'a' + (int)(i % 26), len);
     s->items[i] = (struct mf_store_item){
@@ -66,15 +55,6 @@ struct writing {
   unsigned round, writer;
 };
 
-/* An acknowledgement: 'S' and number, or 'D' and number; 10 bytes, which a pipe takes whole. */
-static void say(int out, char what, unsigned number)
-{
-  char line[16];
-  int n = snprintf(line, sizeof(line), "%c%08x\n", what, number);
-  if (write(out, line, (size_t)n) != n)
-    _exit(3);
-}
-
 static void write_on(void *user)
 {
   struct writing *w = user;
@@ -88,16 +68,16 @@ static void write_on(void *user)
     s->response.previous_id = mf_str_of(previous);
     if (mf_storage_put_response(w->h->storage, self, &s->response, &err))
       _exit(2);
-    say(w->out, 'S', number);
+    crash_say(w->out, 'S', number);
     memcpy(previous, s->id, sizeof(previous));
     if (i % 7 == 3) { /* the one before this */
       char id[32];
       name(number - 1, id);
       /* Said before and after: between the two either is right. */
-      say(w->out, 'd', number - 1);
+      crash_say(w->out, 'd', number - 1);
       if (mf_storage_delete_response(w->h->storage, self, mf_str_of(id), &err))
         _exit(2);
-      say(w->out, 'D', number - 1);
+      crash_say(w->out, 'D', number - 1);
     }
   }
 }
@@ -113,80 +93,21 @@ static void lead_writers(void *user)
     mf_fiber_join(self, fibers[i]);
 }
 
-static void be_child(const char *path, unsigned round, int out)
+static void be_child(void *user, unsigned round, int out)
 {
   struct harness h;
-  if (harness_open(&h, path))
+  if (harness_open(&h, user))
     _exit(2);
   struct writing all[WRITERS];
   for (unsigned i = 0; i < WRITERS; i++)
     all[i] = (struct writing){ &h, out, round, i };
   harness_call(&h, lead_writers, all);
-  _exit(4);
 }
 
 /* ---- the parent ---- */
 
 enum { STORED = 1, DELETING = 2, DELETED = 4 };
-
-struct known {
-  unsigned number;
-  unsigned char state;
-};
-
-struct ledger {
-  struct known *rows;
-  unsigned n;
-};
-
-static void note(struct ledger *l, char what, unsigned number)
-{
-  for (unsigned i = l->n; what != 'S' && i > 0; i--)
-    if (l->rows[i - 1].number == number) {
-      l->rows[i - 1].state |= what == 'd' ? DELETING : DELETED;
-      return;
-    }
-  assert_int_equal(what, 'S');
-  assert_true(l->n < KNOWN_MAX);
-  l->rows[l->n++] = (struct known){ number, STORED };
-}
-
-static void kill_after(pid_t child, unsigned us)
-{
-  nanosleep(&(struct timespec){ .tv_nsec = us * 1000l }, NULL);
-  assert_int_equal(kill(child, SIGKILL), 0);
-}
-
-/* Reads acknowledgements until the end, and kills the child a while after the first, or after its birth. */
-static void read_and_kill(struct ledger *l, int in, pid_t child, unsigned us, bool is_early)
-{
-  char line[11] = "";
-  size_t have = 0;
-  bool is_killed = is_early;
-  if (is_early)
-    kill_after(child, us);
-  for (;;) {
-    ssize_t n = read(in, line + have, 10 - have);
-    if (n < 0 && errno == EINTR)
-      continue;
-    assert_true(n >= 0);
-    if (n == 0)
-      break;
-    have += (size_t)n;
-    if (have < 10)
-      continue;
-    note(l, line[0], (unsigned)strtoul(line + 1, NULL, 16));
-    have = 0;
-    if (!is_killed) {
-      kill_after(child, us);
-      is_killed = true;
-    }
-  }
-  assert_int_equal(have, 0);
-  int status = -1;
-  assert_int_equal(waitpid(child, &status, 0), child);
-  assert_true(is_killed && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-}
+static const char letters[] = "SdD";
 
 static void assert_as_made(const struct mf_store_response *got, struct sample *s, unsigned number)
 {
@@ -203,15 +124,15 @@ static void assert_as_made(const struct mf_store_response *got, struct sample *s
   }
 }
 
-static void check(struct harness *h, const struct ledger *l, unsigned from, struct sample *s)
+static void check(struct harness *h, const struct crash_ledger *l, unsigned from, struct sample *s)
 {
   for (unsigned i = from; i < l->n; i++) {
-    const struct known *k = &l->rows[i];
+    const struct crash_row *k = &l->rows[i];
     char id[32];
     name(k->number, id);
     struct mf_stored *got = NULL;
     enum mf_code code = harness_get(h, id, &got);
-    if (k->state & DELETED || (k->state & DELETING && code)) {
+    if (k->said & DELETED || (k->said & DELETING && code)) {
       assert_int_equal(code, MF_E_NOT_FOUND);
       continue;
     }
@@ -264,26 +185,13 @@ static unsigned check_ends(struct harness *h, unsigned round, struct sample *s)
 static void killed_at_any_moment(void **state)
 {
   char *folder = harness_folder(), *path = mf_xasprintf("%s/m.db", folder);
-  struct ledger l = { .rows = mf_xcalloc(KNOWN_MAX, sizeof(struct known)) };
+  struct crash_ledger l = { .letters = letters };
   struct sample *s = mf_xcalloc(1, sizeof(*s));
   unsigned seed = (unsigned)getpid();
   for (unsigned round = 0; round < ROUNDS; round++) {
-    int fds[2];
-    assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
-    fflush(stdout);
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-      close(fds[0]);
-      be_child(path, round, fds[1]);
-    }
-    close(fds[1]);
     unsigned from = l.n;
-    seed = mix(seed + round);
-    /* Every fifth, from the first on, while it may still be opening. */
-    bool is_early = round % 5 == 0;
-    read_and_kill(&l, fds[0], child, seed % (is_early ? 30000 : 60000), is_early);
-    close(fds[0]);
+    seed = crash_mix(seed + round);
+    crash_round(&l, round, seed, be_child, path);
 
     struct harness h;
     assert_ok(harness_open(&h, path), &h.err);
@@ -298,7 +206,7 @@ static void killed_at_any_moment(void **state)
   harness_close(&h);
   print_message("# %u acknowledged in %u lives\n", l.n, ROUNDS);
   assert_true(l.n > ROUNDS);
-  free(l.rows);
+  crash_ledger_done(&l);
   free(s);
   free(path);
   harness_remove(folder);
