@@ -92,7 +92,8 @@ static enum mf_code on_ready(void *user, unsigned port, struct mf_err *err)
     mf_log(MF_LOG_INFO, "no config.toml is kept: %s", why.msg);
   mf_address_text(&address, where, sizeof(where));
   mf_service_words(s->service, interpreter, sizeof(interpreter));
-  mf_log(MF_LOG_INFO, "ready at %s; LLM server %s; code interpreter: %s", where, c->llm_api_base, interpreter);
+  mf_log(MF_LOG_INFO, "ready at %s; LLM server %s; code interpreter: %s", where,
+         c->llm_api_base ? c->llm_api_base : "none", interpreter);
   return mf_announce(&address, s->args->port_file, s->args->quiet, err);
 }
 

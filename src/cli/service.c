@@ -264,7 +264,7 @@ static enum mf_code start_up(struct mf_service *s, struct mf_err *err)
     code = check_keys(s, err);
   if (!code)
     code = start_interpreter(s, err);
-  if (!code && !s->c->skip_llm_ready_check)
+  if (!code && s->c->llm_api_base && !s->c->skip_llm_ready_check)
     code = mf_upstream_wait(s->client, s->fiber, s->c, err);
   if (!code)
     code = listen_now(s, err);

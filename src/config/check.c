@@ -67,10 +67,11 @@ static enum mf_code check_base(struct mf_config *c, struct mf_err *err)
 
 enum mf_code mf_config_check_serve(const struct mf_config *c, struct mf_err *err)
 {
-  if (c->llm_api_base)
+  if (c->llm_api_base || (c->interpreter.enabled && c->tasks_enabled))
     return MF_OK;
   return mf_fail(err, MF_E_INPUT, 0,
-                 "llm_api_base is required: give --llm-api-base URL, LLM_API_BASE=URL, or llm_api_base = \"URL\" in %s",
+                 "there is nothing to serve: name an LLM server (--llm-api-base URL, LLM_API_BASE=URL, or llm_api_base "
+                 "= \"URL\" in %s), or run programs (--code-interpreter) for the task API",
                  c->file_path);
 }
 

@@ -96,7 +96,7 @@ char *mf_config_local_socket(const struct mf_config *c)
 
 enum mf_code mf_config_write_first(const struct mf_config *c, struct mf_err *err)
 {
-  if (c->has_file)
+  if (c->has_file || !c->llm_api_base)
     return MF_OK;
   enum mf_code code = mf_config_make_home(c, err);
   if (code)

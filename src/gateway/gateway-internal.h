@@ -75,6 +75,12 @@ mf_gw_handler mf_gw_post_response, mf_gw_get_response, mf_gw_delete_response, mf
     mf_gw_get_openapi, mf_gw_post_task, mf_gw_list_tasks, mf_gw_get_task, mf_gw_delete_task, mf_gw_cancel_task,
     mf_gw_get_task_events, mf_gw_get_task_artifact;
 
+/* Whether there is an LLM server to ask. */
+static inline bool mf_gw_has_llm(const struct mf_gateway *g)
+{
+  return g->parts.agent->config.llm_api_base != NULL;
+}
+
 /* Forwards the request with these bytes, which are released here, and upstream's answer as it is. */
 enum mf_code mf_gw_proxy(struct mf_gw_request *r, const char *method, struct mf_buf *body);
 

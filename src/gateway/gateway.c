@@ -2,7 +2,7 @@
 #include "gateway-internal.h"
 
 #include "openapi.h"
-#include "reply.h"
+#include "tasks.h"
 #include "base/banned.h"
 
 static void destroy(struct mf_gateway *g)
@@ -25,7 +25,8 @@ enum mf_code mf_gateway_new(const struct mf_gateway_config *config, const struct
   g->local = (struct mf_gw_door){ .g = g, .is_local = true };
   g->version = mf_xstrdup(config->version ? config->version : "");
   g->body_max = http.body_bytes_max ? http.body_bytes_max : MF_GW_BODY_MAX;
-  http.body_bytes_max = g->body_max;
+  /* Each handler has its own bound; this is the server's, above all of them. */
+  http.body_bytes_max = parts->tasks ? MF_MAX(g->body_max, (size_t)MF_GW_TASK_BODY_MAX) : g->body_max;
   /* What waits for a slow reader is kept twice, here and in the response that may be stored. */
   if (!http.write_high_bytes)
     http.write_high_bytes = MF_GW_WRITE_HIGH;
@@ -34,7 +35,7 @@ enum mf_code mf_gateway_new(const struct mf_gateway_config *config, const struct
   g->http = http;
   g->http.host = g->http.unix_path = g->http.tls_cert = g->http.tls_key = NULL; /* borrowed, and not of every door */
   mf_gw_access_init(&g->access, config, parts->agent->storage);
-  mf_gw_ready_init(&g->ready, parts->agent, config->skip_llm_ready_check);
+  mf_gw_ready_init(&g->ready, parts->agent, config->skip_llm_ready_check || !mf_gw_has_llm(g));
   enum mf_code code = config->openapi_docs ? mf_gw_openapi_write(g->version, &g->openapi, err) : MF_OK;
   if (!code)
     code = mf_http_server_new(parts->loop, &http, mf_gw_handle, &g->main, &g->main.server, err);

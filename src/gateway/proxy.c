@@ -121,12 +121,14 @@ enum mf_code mf_gw_proxy(struct mf_gw_request *r, const char *method, struct mf_
 enum mf_code mf_gw_proxy_get(struct mf_gw_request *r)
 {
   struct mf_buf none = { 0 };
-  return mf_gw_proxy(r, "GET", &none);
+  return mf_gw_has_llm(r->g) ? mf_gw_proxy(r, "GET", &none) : mf_gw_refuse_no_llm(r);
 }
 
 enum mf_code mf_gw_proxy_post(struct mf_gw_request *r)
 {
   mf_auto_buf struct mf_buf body = { 0 };
+  if (!mf_gw_has_llm(r->g))
+    return mf_gw_refuse_no_llm(r);
   enum mf_code code = mf_http_read_body(r->x, r->g->body_max, &body, NULL);
   return code ? mf_gw_refuse_body(r, code) : mf_gw_proxy(r, "POST", &body);
 }

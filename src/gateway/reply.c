@@ -120,6 +120,13 @@ enum mf_code mf_gw_refuse(struct mf_gw_request *r, int status, const char *type,
   return mf_gw_respond(r, status, headers, status == 401 || status == 405 ? 2 : 1, mf_buf_str(&out));
 }
 
+enum mf_code mf_gw_refuse_no_llm(struct mf_gw_request *r)
+{
+  return mf_gw_refuse(r, 503, "server_error", "llm_not_configured",
+                      "This server has no LLM server and serves the task API (/v1/tasks) only: start it with "
+                      "--llm-api-base URL.");
+}
+
 enum mf_code mf_gw_refuse_body(struct mf_gw_request *r, enum mf_code code)
 {
   if (code == MF_E_LIMIT)

@@ -17,6 +17,8 @@ MF_MUST_USE enum mf_code mf_gw_error(struct mf_gw_request *r, const struct mf_ap
 /* An error of the HTTP layer: param is null. */
 MF_MUST_USE enum mf_code mf_gw_refuse(struct mf_gw_request *r, int status, const char *type, const char *code,
                                       const char *fmt, ...) MF_PRINTF(5, 6);
+/* There is no LLM server for what was asked. */
+MF_MUST_USE enum mf_code mf_gw_refuse_no_llm(struct mf_gw_request *r);
 /* What a failed read of the body means. Returns `code` when nobody is there to be told. */
 MF_MUST_USE enum mf_code mf_gw_refuse_body(struct mf_gw_request *r, enum mf_code code);
 /* What a failed call of storage means; the message of err goes to the log. */

@@ -101,6 +101,8 @@ static enum mf_code run(struct mf_gw_request *r, const struct mf_turn_request *r
 enum mf_code mf_gw_post_response(struct mf_gw_request *r)
 {
   mf_auto_buf struct mf_buf body = { 0 };
+  if (!mf_gw_has_llm(r->g))
+    return mf_gw_refuse_no_llm(r);
   enum mf_code code = mf_http_read_body(r->x, r->g->body_max, &body, NULL);
   if (code)
     return mf_gw_refuse_body(r, code);

@@ -62,7 +62,7 @@ def check_secrets(t):
 
 def check_refusals(t):
     for name, words, env, toml, part in [
-            ("no LLM server", [], {}, "", "llm_api_base is required"),
+            ("no LLM server", [], {}, "", "there is nothing to serve"),
             ("0.0.0.0 without a key", ["--llm-api-base", "http://h", "--gateway-host", "0.0.0.0"], {}, "", "no key is set"),
             ("a broken config.toml", ["--llm-api-base", "http://h"], {}, "[server]\nprt = 1\n", "did you mean server.port?"),
             ("a home that cannot be", ["--llm-api-base", "http://h"], {"AGENTIC_API_HOME": "/dev/null/x"}, None, "AGENTIC_API_HOME or"),

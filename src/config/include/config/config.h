@@ -55,7 +55,7 @@ struct mf_config {
   char *file_path; /* of config.toml, whether there is one or not */
   bool has_file;
 
-  char *llm_api_base; /* without a last slash and without /v1 */
+  char *llm_api_base; /* without a last slash and without /v1; NULL: none, and only the task API is served */
   char *host, *unix_socket, *tls_cert, *tls_key, *api_keys_file;
   uint64_t port, body_bytes;
   bool insecure_no_auth, openapi_docs, local_socket;
@@ -70,6 +70,8 @@ struct mf_config {
   struct mf_interpreter_config interpreter;
   char *provider, *isolation, *runtime;
   uint64_t pool_stdlib, pool_data;
+  bool tasks_enabled;
+  uint64_t tasks_concurrent, tasks_queue, tasks_retention_s, tasks_files_bytes;
   char *log_format, *log_level;
   bool later;
 
@@ -94,7 +96,8 @@ MF_MUST_USE enum mf_code mf_config_load(const struct mf_config_input *in, struct
 /* The secret keys. Once for each c. */
 MF_MUST_USE enum mf_code mf_config_load_secrets(struct mf_config *c, const struct mf_config_input *in,
                                                 struct mf_err *err);
-/* What only a server needs: an LLM server to talk to. Apart, so that an unfinished configuration can be looked at. */
+/* What only a server needs: something to serve, be it in front of an LLM server or the task API. Apart, so that an
+ * unfinished configuration can be looked at. */
 MF_MUST_USE enum mf_code mf_config_check_serve(const struct mf_config *c, struct mf_err *err);
 /* Whether the server may be seen by others: not without a key, those stored in the database counting too, unless the
  * operator says so. After mf_config_load_secrets. MF_E_INPUT. */
@@ -105,8 +108,8 @@ void mf_config_free(struct mf_config *c); /* wipes secrets; NULL is fine */
  * them. */
 void mf_config_wipe_environment(char **env);
 
-/* Writes config.toml with the LLM server's address when there is none yet; makes the home folder. Nothing secret is
- * written. An error is no reason not to start. */
+/* Writes config.toml with the LLM server's address, if there is one, when there is no file yet; makes the home folder.
+ * Nothing secret is written. An error is no reason not to start. */
 MF_MUST_USE enum mf_code mf_config_write_first(const struct mf_config *c, struct mf_err *err);
 /* Nothing but `home` and `file_path`: for who only looks for what is there. */
 MF_MUST_USE enum mf_code mf_config_find_home(char *const *env, struct mf_config **ret, struct mf_err *err);

@@ -15,7 +15,7 @@
 /* clang-format off */
 #define MF_CONFIG_KEYS(FLAG, PLAIN)                                                                                    \
   FLAG(LLM_API_BASE, "llm-api-base", "URL", "LLM_API_BASE", "llm_api_base", TEXT, llm_api_base, NONE, 0, 0, NULL, 0,   \
-    "the LLM server, such as http://127.0.0.1:8000; required")                                                         \
+    "the LLM server, such as http://127.0.0.1:8000; without one only the task API is served")                          \
   FLAG(OPENAI_API_KEY, "openai-api-key", "KEY", "OPENAI_API_KEY", "openai_api_key", TEXT, openai_api_key, NONE, 0, 0,  \
     NULL, MF_KEY_SECRET, "sent to the LLM server when a client has no key of its own")                                 \
   FLAG(HOST, "gateway-host", "ADDRESS", "GATEWAY_HOST", "server.host", TEXT, host, IS("127.0.0.1"), 0, 0, NULL, 0,     \
@@ -108,6 +108,16 @@
   PLAIN(CI_ALL_WORKERS, "AGENTIC_CODE_INTERPRETER_MAX_AGGREGATE_WORKER_MEMORY_BYTES",                                  \
     "code_interpreter.max_aggregate_worker_memory_bytes", NUMBER, interpreter.max_aggregate_worker_memory_bytes,       \
     IS("2147483648"), 1, UINT64_MAX, NULL, 0, "of all sandboxes together")                                             \
+  PLAIN(TASKS_ENABLED, "MAYFLY_TASKS_ENABLED", "tasks.enabled", BOOL, tasks_enabled, IS("true"), 0, 0, NULL, 0,        \
+    "serve the task API where the code interpreter is enabled")                                                        \
+  PLAIN(TASKS_CONCURRENT, "MAYFLY_TASKS_MAX_CONCURRENT", "tasks.max_concurrent", NUMBER, tasks_concurrent, IS("0"), 0, \
+    4096, NULL, 0, "tasks that run at a time; 0: as many as programs may")                                             \
+  PLAIN(TASKS_QUEUE, "MAYFLY_TASKS_QUEUE_MAX", "tasks.queue_max", NUMBER, tasks_queue, IS("1000"), 1, 1000000, NULL,   \
+    0, "tasks that wait; more are refused")                                                                            \
+  PLAIN(TASKS_RETENTION, "MAYFLY_TASKS_RETENTION_SECONDS", "tasks.retention_seconds", NUMBER, tasks_retention_s,       \
+    IS("3600"), 1, 31536000, NULL, 0, "how long files and results are kept after a task's end")                        \
+  PLAIN(TASKS_FILES, "MAYFLY_TASKS_MAX_FILES_BYTES", "tasks.max_files_bytes", NUMBER, tasks_files_bytes,               \
+    IS("4294967296"), 1, UINT64_MAX, NULL, 0, "of inputs and artifacts of all tasks together, on the disk")            \
   FLAG(LOG_FORMAT, "log-format", "FORMAT", "MAYFLY_LOG_FORMAT", "log.format", TEXT, log_format, IS("text"), 0, 0,      \
     "text json", 0, "how log lines look on standard error")                                                            \
   FLAG(LOG_LEVEL, "log-level", "LEVEL", "MAYFLY_LOG_LEVEL", "log.level", TEXT, log_level, IS("info"), 0, 0,            \

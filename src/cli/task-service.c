@@ -1,0 +1,78 @@
+/* The task service of a server: see task-service.h. */
+#include "task-service.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+
+#include "base/banned.h"
+
+/* Two servers over the same files would each take the other's for leftovers. The lock ends with the process. */
+static enum mf_code lock_folder(const char *dir, int *ret, struct mf_err *err)
+{
+  mf_auto_close int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0)
+    return mf_fail(err, MF_E_SYS, errno, "open %s", dir);
+  if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+    *ret = mf_take_fd(&fd);
+    return MF_OK;
+  }
+  if (errno != EWOULDBLOCK)
+    return mf_fail(err, MF_E_SYS, errno, "lock %s", dir);
+  return mf_fail(err, MF_E_EXISTS, 0, "another server uses %s: give this one a home of its own (AGENTIC_API_HOME)",
+                 dir);
+}
+
+static enum mf_code open_files(struct mf_task_service *t, const struct mf_config *c, struct mf_pool *pool,
+                               struct mf_err *err)
+{
+  mf_auto_free char *dir = mf_xasprintf("%s/files", c->home);
+  enum mf_code code = mf_config_make_home(c, err);
+  if (!code)
+    code = mf_files_open(pool, dir, c->tasks_files_bytes, &t->files, err);
+  return code ? code : lock_folder(dir, &t->lock, err);
+}
+
+static enum mf_code start(struct mf_task_service *t, const struct mf_config *c, const struct mf_tasks_parts *parts,
+                          struct mf_fiber *self, struct mf_err *err)
+{
+  struct mf_tasks_config config;
+  struct mf_tasks_parts all = *parts;
+  enum mf_code code = open_files(t, c, parts->pool, err);
+  if (code)
+    return code;
+  all.files = t->files;
+  mf_tasks_config_default(&config);
+  config.running_max = (unsigned)c->tasks_concurrent;
+  config.queue_max = (unsigned)c->tasks_queue;
+  config.retention_ms = c->tasks_retention_s * 1000;
+  /* What is deleted after seconds is looked for more often. */
+  config.sweep_ms = MF_MIN(config.sweep_ms, MF_MAX(config.retention_ms / 4, UINT64_C(250)));
+  return mf_tasks_new(&config, &all, self, &t->tasks, err);
+}
+
+enum mf_code mf_task_service_open(struct mf_task_service *t, const struct mf_config *c,
+                                  const struct mf_tasks_parts *parts, struct mf_fiber *self, struct mf_err *err)
+{
+  struct mf_err why = { 0 };
+  *t = MF_TASK_SERVICE_NONE;
+  enum mf_code code = start(t, c, parts, self, &why);
+  if (!code)
+    return MF_OK;
+  mf_task_service_close(t, self, 0);
+  if (c->from[MF_CONFIG_TASKS_ENABLED] != MF_FROM_DEFAULT || !c->llm_api_base || code == MF_E_CANCELLED)
+    return mf_fail(err, code, 0, "task API (tasks.enabled): %s", why.msg);
+  mf_log(MF_LOG_WARN, "the task API is not served (tasks.enabled = false does without): %s", why.msg);
+  return MF_OK;
+}
+
+void mf_task_service_close(struct mf_task_service *t, struct mf_fiber *self, uint64_t deadline_ns)
+{
+  mf_tasks_close(t->tasks, self, deadline_ns);
+  mf_files_close(t->files);
+  mf_close_ptr(&t->lock);
+  *t = MF_TASK_SERVICE_NONE;
+}
