@@ -7,6 +7,7 @@ into the same one. One that the program has saved itself is not written a second
 Installed when matplotlib.figure and matplotlib.pyplot are imported, in a zygote or, where a zygote has not imported them,
 in a guest.
 """
+import builtins
 import os
 import sys
 import threading
@@ -81,10 +82,8 @@ class Figures:
 
     def finish(self):
         """At the end of the program: what is open, and what sys.displayhook showed last."""
-        import builtins
-
         figures = self.open_ones()
-        shown = self.figure_of(getattr(builtins, "_", None))
+        shown = self.figure_of(vars(builtins).get("_"))
         if shown is not None and shown not in figures:
             figures.append(shown)
         for figure in figures:
@@ -101,6 +100,8 @@ class Figures:
 
     def figure_of(self, value):
         """The figure itself, or that of a part of it or of axes; else None."""
+        if value is None:
+            return None
         axes = sys.modules.get("matplotlib.axes")
         parts = (self.part_class, axes.Axes) if axes else (self.part_class,)
         while issubclass(type(value), parts) and not issubclass(type(value), self.figure_class):
