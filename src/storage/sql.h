@@ -22,7 +22,7 @@ enum sql {
   SQL_BURY,     /* key: empties a response and marks it */
   SQL_PURGE,    /* key: removes one that is marked and has no child → previous_key */
   SQL_PING,
-  /* Those that give a task give the columns of tasks.c's load_task. */
+  /* Those that give a task give the columns TASK of sql.c. */
   SQL_ADD_TASK,
   SQL_ADD_TASK_REQUEST,
   SQL_ADD_TASK_RESULT,

@@ -4,37 +4,11 @@
 #include <stdlib.h>
 
 #include "op.h"
-#include "texts.h"
+#include "stored-tasks.h"
 #include "base/banned.h"
 
 /* A transaction holds up every other writer, and each of these may have megabytes that are overwritten. */
 enum { EXPIRE_MAX = 64, FORGET_MAX = 500 };
-
-struct mf_stored_tasks {
-  struct mf_store_task *tasks;
-  size_t n, cap;
-  uint64_t text_bytes; /* of requests and results */
-  struct texts texts;
-};
-
-void mf_stored_tasks_free(struct mf_stored_tasks *t)
-{
-  if (!t)
-    return;
-  texts_done(&t->texts);
-  free(t->tasks);
-  free(t);
-}
-
-size_t mf_stored_tasks_n(const struct mf_stored_tasks *t)
-{
-  return t->n;
-}
-
-const struct mf_store_task *mf_stored_task(const struct mf_stored_tasks *t, size_t i)
-{
-  return &t->tasks[i];
-}
 
 /* What every operation here needs and loads, in one. */
 struct task_op {
@@ -58,65 +32,11 @@ static void drop_loaded(struct op *op)
 
 static struct mf_stored_tasks *loaded_new(struct task_op *o)
 {
-  o->loaded = mf_xcalloc(1, sizeof(*o->loaded));
+  o->loaded = stored_tasks_new();
   return o->loaded;
 }
 
 /* ---- rows ---- */
-
-enum { REQUEST_AT = 13, RESULT_AT = 14 }; /* where a statement has them at all */
-
-/* The row that st stands on. */
-static enum mf_code load_task(struct db *d, sqlite3_stmt *st, struct mf_stored_tasks *t, sqlite3_int64 *ret_key,
-                              struct mf_err *err)
-{
-  int columns = sqlite3_column_count(st), state = sqlite3_column_int(st, 5);
-  if (state < 0 || state >= MF_TASK_STATE_N)
-    return db_fail(d, SQLITE_CORRUPT, err);
-  struct mf_store_task task = {
-    .state = (enum mf_task_state)state,
-    .is_expired = sqlite3_column_int(st, 6),
-    .created_ms = (uint64_t)sqlite3_column_int64(st, 7),
-    .started_ms = (uint64_t)sqlite3_column_int64(st, 8),
-    .finished_ms = (uint64_t)sqlite3_column_int64(st, 9),
-    .expires_ms = (uint64_t)sqlite3_column_int64(st, 10),
-    .input_bytes = (uint64_t)sqlite3_column_int64(st, 11),
-    .artifact_bytes = (uint64_t)sqlite3_column_int64(st, 12),
-  };
-  struct mf_str *const ids[] = { &task.id, &task.owner, &task.idempotency_key, &task.fingerprint };
-  enum mf_code code = MF_OK;
-  for (int i = 0; i < (int)MF_ARRAY_N(ids) && !code; i++)
-    code = texts_load_id(&t->texts, st, 1 + i, ids[i], err);
-  if (!code && columns > REQUEST_AT)
-    code = texts_load(&t->texts, d, st, REQUEST_AT, &task.request, err);
-  if (!code && columns > RESULT_AT)
-    code = texts_load(&t->texts, d, st, RESULT_AT, &task.result, err);
-  if (code)
-    return code;
-  if (t->n == t->cap) {
-    t->cap = MF_MAX(t->cap * 2, (size_t)4);
-    t->tasks = mf_xrealloc(t->tasks, t->cap * sizeof(*t->tasks));
-  }
-  t->tasks[t->n++] = task;
-  t->text_bytes += task.request.len + task.result.len;
-  if (ret_key)
-    *ret_key = sqlite3_column_int64(st, 0);
-  return MF_OK;
-}
-
-/* All rows of a bound statement, or fewer when they are large; ends it. */
-static enum mf_code load_tasks(struct db *d, sqlite3_stmt *st, struct mf_stored_tasks *t, struct mf_err *err)
-{
-  bool row = true;
-  enum mf_code code = MF_OK;
-  while (!code && row && t->text_bytes < MF_STORE_BYTES_MAX) {
-    code = db_step(d, st, &row, err);
-    if (!code && row)
-      code = load_task(d, st, t, NULL, err);
-  }
-  db_end(st);
-  return code;
-}
 
 /* The key of the task that o names; *ret_state may be NULL. */
 static enum mf_code find_task(struct db *d, const struct task_op *o, sqlite3_int64 *ret_key, int *ret_state,
@@ -165,7 +85,7 @@ static enum mf_code find_repeated(struct db *d, struct task_op *o, struct mf_err
     return code;
   db_bind_str(st, 1, o->task->owner);
   db_bind_str(st, 2, o->task->idempotency_key);
-  code = load_tasks(d, st, loaded_new(o), err);
+  code = stored_tasks_load_all(loaded_new(o), d, st, err);
   if (code)
     return code;
   if (o->loaded->n == 0)
@@ -330,7 +250,7 @@ static enum mf_code get(struct db *d, struct op *op, struct mf_err *err)
     return code;
   db_bind_str(st, 1, o->id);
   db_bind_str(st, 2, o->owner);
-  code = load_tasks(d, st, loaded_new(o), err);
+  code = stored_tasks_load_all(loaded_new(o), d, st, err);
   return !code && o->loaded->n == 0 ? db_not_found("Task", o->id, err) : code;
 }
 
@@ -356,7 +276,7 @@ static enum mf_code list(struct db *d, struct op *op, struct mf_err *err)
   sqlite3_bind_int64(st, 2, key);
   sqlite3_bind_int(st, 3, o->state);
   sqlite3_bind_int64(st, 4, (sqlite3_int64)o->limit + 1); /* one more, to see that there are more */
-  return load_tasks(d, st, loaded_new(o), err);
+  return stored_tasks_load_all(loaded_new(o), d, st, err);
 }
 
 enum mf_code mf_storage_list_tasks(struct mf_storage *s, struct mf_fiber *self, struct mf_str owner,
@@ -407,7 +327,7 @@ static enum mf_code unfinished(struct db *d, struct op *op, struct mf_err *err)
     return code;
   sqlite3_bind_int64(st, 1, key);
   sqlite3_bind_int64(st, 2, o->limit);
-  return load_tasks(d, st, loaded_new(o), err);
+  return stored_tasks_load_all(loaded_new(o), d, st, err);
 }
 
 enum mf_code mf_storage_unfinished_tasks(struct mf_storage *s, struct mf_fiber *self, struct mf_str after,
@@ -461,7 +381,7 @@ static enum mf_code expire(struct db *d, struct op *op, struct mf_err *err)
   while (!code && row) {
     code = db_step(d, st, &row, err);
     if (!code && row)
-      code = load_task(d, st, t, &keys[t->n], err);
+      code = stored_tasks_load(t, d, st, &keys[t->n], err);
   }
   db_end(st);
   for (size_t i = 0; i < t->n && !code; i++)
