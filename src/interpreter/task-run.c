@@ -82,9 +82,10 @@ static enum mf_code load_inputs(struct task *k, struct mf_fiber *self, struct mf
   struct mf_tasks *t = k->tasks;
   for (unsigned i = 0; i < k->input_n; i++) {
     struct task_input *in = &k->inputs[i];
-    if (t->parts.files && !in->data.ptr) {
+    if (t->parts.files) {
       unsigned tries = 0;
       enum mf_code code;
+      mf_buf_done(&in->data);
       do
         code = mf_files_read(t->parts.files, self, mf_str_of(k->id), &in->ref, &in->data, err);
       while (tasks_again(code, self, &tries));
@@ -100,7 +101,7 @@ static void drop_inputs(struct task *k)
 {
   for (unsigned i = 0; k->tasks->parts.files && i < k->input_n; i++) {
     mf_buf_done(&k->inputs[i].data);
-    k->inputs[i].data = (struct mf_buf){ 0 };
+    mf_buf_init(&k->inputs[i].data, 0);
   }
   if (k->tasks->parts.storage) {
     free(k->code);
