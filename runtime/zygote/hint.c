@@ -192,9 +192,9 @@ static void on_socket(PyObject *args)
   if (state.network_told || !family || is_local_family(family) || !PyLong_Check(family))
     return;
   long v = PyLong_AsLong(family);
-  if (v == -1) { /* the default: AF_INET */
+  if (v == -1) { /* of a descriptor that is there already, of whatever family: socket.socket(fileno=…) */
     PyErr_Clear();
-    v = AF_INET;
+    return;
   }
   state.network_told = true;
   const char *name = v == AF_INET ? "AF_INET" : v == AF_INET6 ? "AF_INET6" : v == AF_NETLINK ? "AF_NETLINK" : NULL;

@@ -119,6 +119,8 @@ def result(got, want):
             problems.append("%s was refused with another reason than /%s/" % (path, pattern))
     if rejected and "rejected" not in want:
         problems.append("refused artifacts: %s" % rejected)
+    if want.get("denied") == [] and got["denied"]:
+        problems.append("denied is %s, expected nothing" % got["denied"])
     for pattern in want.get("denied", []):
         if not any(re.search(pattern, d) for d in got["denied"]):
             problems.append("no denied entry matches /%s/: %s" % (pattern, got["denied"]))
