@@ -15,7 +15,8 @@ libc = ctypes.CDLL(None, use_errno=True)
 libc.syscall.restype = ctypes.c_long
 
 # x86_64 numbers: the attempts with raw system calls are for this machine only.
-NR = dict(read=0, write=1, open=2, mmap=9, ioctl=16, getpid=39, socket=41, socketpair=53, clone=56, execve=59, kill=62,
+NR = dict(read=0, write=1, open=2, mmap=9, mprotect=10, ioctl=16, mremap=25, madvise=28, getpid=39, socket=41,
+          socketpair=53, clone=56, execve=59, kill=62,
           shmget=29, shmat=30, shmctl=31, semget=64, msgget=68, ptrace=101, syslog=103, setuid=105, setgid=106,
           setgroups=116, setresuid=117, setfsuid=122, capset=126, rt_sigqueueinfo=129, mknod=133, uselib=134,
           personality=135, ustat=136, sysfs=139, setpriority=141, sched_setparam=142, sched_setscheduler=144, mlock=149,
