@@ -26,6 +26,7 @@ def command(*arguments, env=None, cwd=None, stdin=subprocess.DEVNULL, timeout=18
     """Runs `mayfly ARGUMENTS…`; returns a CompletedProcess with bytes."""
     env = dict(os.environ if env is None else env)
     env.setdefault("MAYFLY_RUNTIME", places.runtime() or "")
+    env.setdefault("MAYFLY_SERVER", "off")  # a server that this user happens to run is none of a test's business
     kwargs = {"input": stdin} if isinstance(stdin, bytes) else {"stdin": stdin}
     return subprocess.run([places.mayfly(), *arguments], env=env, cwd=cwd, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, timeout=timeout, check=False, **kwargs)
