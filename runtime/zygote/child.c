@@ -289,19 +289,7 @@ static void install_seccomp(struct setup *s)
 static void tell_ready(const struct setup *s, int work)
 {
   struct mf_child_ready r = { .type = MF_CHILD_READY, .layers = s->done, .landlock_abi = s->z->landlock_abi };
-  struct iovec iov = { &r, sizeof r };
-  union {
-    struct cmsghdr align;
-    char bytes[CMSG_SPACE(sizeof(int))];
-  } control;
-  memset(&control, 0, sizeof control);
-  struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control };
-  struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-  c->cmsg_level = SOL_SOCKET;
-  c->cmsg_type = SCM_RIGHTS;
-  c->cmsg_len = CMSG_LEN(sizeof(int));
-  memcpy(CMSG_DATA(c), &work, sizeof work);
-  if (sendmsg(ZYG_CONTROL_FD, &msg, MSG_NOSIGNAL) < 0)
+  if (zyg_send_fds(ZYG_CONTROL_FD, &r, sizeof r, &work, 1) != 0)
     _exit(114); /* the supervisor has gone, and so shall we */
 }
 
@@ -379,8 +367,7 @@ void zyg_child_main(struct zygote *z, const struct zyg_child_fds *fds)
   word.has_files = has_files();
   struct rusage ru;
   if (getrusage(RUSAGE_CHILDREN, &ru) == 0)
-    word.children_cpu_us = (uint64_t)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * 1000000u +
-                           (uint64_t)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec);
+    word.children_cpu_us = zyg_cpu_us(&ru);
   (void)send(ZYG_CONTROL_FD, &word, sizeof word, MSG_NOSIGNAL);
   _exit(word.exit_code);
 }

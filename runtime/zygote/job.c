@@ -15,24 +15,14 @@
 
 static int receive(struct mf_child_job *frame, int *ret_fd)
 {
-  struct iovec iov = { frame, sizeof *frame };
-  union {
-    struct cmsghdr align;
-    char bytes[CMSG_SPACE(sizeof(int))];
-  } control;
-  struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control };
+  unsigned fd_n;
   ssize_t n;
   do {
-    n = recvmsg(ZYG_CONTROL_FD, &msg, MSG_CMSG_CLOEXEC);
+    n = zyg_receive_fds(ZYG_CONTROL_FD, frame, sizeof *frame, ret_fd, 1, &fd_n);
   } while (n < 0 && errno == EINTR);
   if (n == 0)
     _exit(0); /* never needed: the pool was closed */
-  struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-  if (n != sizeof *frame || frame->type != MF_CHILD_JOB || !c || c->cmsg_type != SCM_RIGHTS ||
-      c->cmsg_len != CMSG_LEN(sizeof(int)))
-    return -EPROTO;
-  memcpy(ret_fd, CMSG_DATA(c), sizeof *ret_fd);
-  return 0;
+  return n == sizeof *frame && frame->type == MF_CHILD_JOB && fd_n == 1 ? 0 : -EPROTO;
 }
 
 static int write_file(const char *path, const char *data, uint64_t n)

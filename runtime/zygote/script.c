@@ -96,8 +96,8 @@ static PyObject *compile_source(const struct zyg_job *job)
 }
 
 /* Where the value of a last expression is to be shown: the program without it, and it. An error in the text looks as if
- * the interpreter had read the file. Of all else that can go wrong in taking a program apart (nesting that is too deep for
- * a tree), compiling it whole shall say whether it is wrong. */
+ * the interpreter had read the file. Of all else that can go wrong in taking a program apart (nesting that is too deep
+ * for a tree), compiling it whole shall say whether it is wrong. */
 static PyObject *compile_split(const struct zygote *z, const struct zyg_job *job, PyObject **ret_last)
 {
   PyObject *pair = PyObject_CallFunction(z->split, "y#s", job->source, (Py_ssize_t)job->source_n, job->path);

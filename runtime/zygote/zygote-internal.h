@@ -3,6 +3,7 @@
  *   zygote.c   the module: reads its configuration, serves forks, reaps
  *   nsinit.c   the tiny PID 1 of each guest's namespace
  *   child.c    the guest's own sandbox, layer by layer, then waits for a job
+ *   message.c  messages with descriptors
  *   job.c      the job: files into the work directory, limits
  *   script.c   the user's program as `python main.py` would run it
  *   hint.c     words about refused operations (audit hook, SIGSYS)
@@ -33,6 +34,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "sandbox/frames.h"
@@ -72,6 +74,14 @@ struct zygote {
 
 /* Ends the process after telling why: in a zygote on its socket, in a child on its control socket. */
 __attribute__((noreturn)) void zyg_fatal(int sock, uint32_t type, const char *step, int error);
+
+/* message.c. Sends one message with fd_n descriptors, which stay the caller's: 0 or -errno. */
+#define ZYG_FDS_MAX 5u
+int zyg_send_fds(int sock, const void *p, size_t n, const int *fds, unsigned fd_n);
+/* Receives one with at most fd_max descriptors, close-on-exec; as recvmsg(2). */
+ssize_t zyg_receive_fds(int sock, void *p, size_t n, int *fds, unsigned fd_max, unsigned *ret_fd_n);
+void zyg_close_all(int *fds, unsigned n);     /* -1 is none */
+uint64_t zyg_cpu_us(const struct rusage *ru); /* user + system */
 
 /* nsinit.c. Starts PID 1 of the pid namespace that the caller has just unshared. `slot` picks its stack. Returns the
  * pid, or -1 with errno. */

@@ -157,8 +157,7 @@ static void reap(struct table *t)
     if (!k)
       continue;
     struct mf_zyg_exited e = { .type = MF_ZYG_EXITED, .slot = k->slot, .what = k->what, .status = status };
-    e.cpu_us = (uint64_t)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * 1000000u +
-               (uint64_t)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec);
+    e.cpu_us = zyg_cpu_us(&ru);
     k->pid = 0;
     if (send(ZYG_SOCKET_FD, &e, sizeof e, MSG_NOSIGNAL) < 0)
       _exit(0);
@@ -170,28 +169,9 @@ static void tell_forked(uint32_t slot, int error, uint64_t began_us, int *fds, u
 {
   struct mf_zyg_forked f = { .type = MF_ZYG_FORKED, .slot = slot, .error = error };
   f.fork_us = (uint32_t)(now_us() - began_us);
-  struct iovec iov = { &f, sizeof f };
-  union {
-    struct cmsghdr align;
-    char bytes[CMSG_SPACE(5 * sizeof(int))];
-  } control;
-  memset(&control, 0, sizeof control);
-  struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-  if (error == 0) {
-    msg.msg_control = &control;
-    msg.msg_controllen = CMSG_SPACE(fd_n * sizeof(int));
-    struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-    c->cmsg_level = SOL_SOCKET;
-    c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(fd_n * sizeof(int));
-    memcpy(CMSG_DATA(c), fds, fd_n * sizeof(int));
-  }
-  if (sendmsg(ZYG_SOCKET_FD, &msg, MSG_NOSIGNAL) < 0)
+  if (zyg_send_fds(ZYG_SOCKET_FD, &f, sizeof f, fds, error == 0 ? fd_n : 0) != 0)
     _exit(0);
-  for (unsigned i = 0; i < fd_n; i++) {
-    if (fds[i] >= 0)
-      close(fds[i]);
-  }
+  zyg_close_all(fds, fd_n);
 }
 
 struct plumbing {
@@ -205,14 +185,6 @@ static int open_plumbing(struct plumbing *p)
       pipe2(p->err, O_CLOEXEC) != 0)
     return -errno;
   return 0;
-}
-
-static void close_all(int *fds, unsigned n)
-{
-  for (unsigned i = 0; i < n; i++) {
-    if (fds[i] >= 0)
-      close(fds[i]);
-  }
 }
 
 /* A new pid namespace for the next child: unshare works once, so we come back to our own first. */
@@ -275,7 +247,7 @@ static void fork_child(struct zygote *z, struct table *t, void *stacks, const st
   if (error != 0 && init > 0)
     kill(init, SIGKILL);
   int inner[] = { p.control[1], p.out[1], p.err[1] };
-  close_all(inner, 3);
+  zyg_close_all(inner, 3);
   tell_forked(slot, -error, began, fds, 5);
 }
 
@@ -286,21 +258,11 @@ static void on_sigchld(int sig)
 
 static bool receive_fork(struct mf_zyg_fork *f, int cgroup[2])
 {
-  struct iovec iov = { f, sizeof *f };
-  union {
-    struct cmsghdr align;
-    char bytes[CMSG_SPACE(2 * sizeof(int))];
-  } control;
-  struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control };
-  ssize_t n = recvmsg(ZYG_SOCKET_FD, &msg, MSG_CMSG_CLOEXEC);
+  unsigned fd_n;
+  cgroup[0] = cgroup[1] = -1;
+  ssize_t n = zyg_receive_fds(ZYG_SOCKET_FD, f, sizeof *f, cgroup, 2, &fd_n);
   if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN))
     _exit(0); /* the supervisor has gone */
-  cgroup[0] = cgroup[1] = -1;
-  struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL;
-  if (c && c->cmsg_type == SCM_RIGHTS) {
-    size_t bytes = c->cmsg_len - CMSG_LEN(0);
-    memcpy(cgroup, CMSG_DATA(c), bytes < 2 * sizeof(int) ? bytes : 2 * sizeof(int));
-  }
   return n == sizeof *f && f->type == MF_ZYG_FORK && f->slot < ZYG_SLOTS;
 }
 
@@ -316,7 +278,7 @@ __attribute__((noreturn)) static void loop(struct zygote *z, struct table *t, vo
     int cgroup[2];
     if (receive_fork(&f, cgroup))
       fork_child(z, t, stacks, &f, cgroup);
-    close_all(cgroup, 2);
+    zyg_close_all(cgroup, 2);
   }
 }
 

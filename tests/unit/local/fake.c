@@ -76,8 +76,9 @@ static void on_ready(void *user, enum mf_code code, const struct mf_err *err)
 void fake_open(struct fake *f)
 {
   struct mf_err err;
-  assert_ok(mf_local_new_with(f->loop, &f->config, f->zygote_dir, &f->runtime, &f->seam, on_ready, f, &f->provider, &err),
-            &err);
+  assert_ok(
+      mf_local_new_with(f->loop, &f->config, f->zygote_dir, &f->runtime, &f->seam, on_ready, f, &f->provider, &err),
+      &err);
   assert_int_equal(f->ready_n, 0); /* never from inside */
 }
 
