@@ -2,7 +2,9 @@
 #include "rig.h"
 
 #include <dirent.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -222,6 +224,24 @@ void rig_run_on_disk(const struct rig *like, void (*body)(struct rig *r))
   char dir[] = "/tmp/mayfly-test-tasks-XXXXXX", command[128];
   assert_non_null(mkdtemp(dir));
   run(like, dir, body);
+  snprintf(command, sizeof(command), "rm -rf %s", dir);
+  assert_int_equal(system(command), 0);
+}
+
+void rig_run_killed(const struct rig *like, void (*first)(struct rig *r), void (*second)(struct rig *r))
+{
+  char dir[] = "/tmp/mayfly-test-tasks-XXXXXX", command[128];
+  assert_non_null(mkdtemp(dir));
+  pid_t pid = fork();
+  assert_int_not_equal(pid, -1);
+  if (pid == 0) {
+    run(like, dir, first);
+    _exit(1);
+  }
+  int status = 0;
+  assert_int_equal(waitpid(pid, &status, 0), pid);
+  assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  run(like, dir, second);
   snprintf(command, sizeof(command), "rm -rf %s", dir);
   assert_int_equal(system(command), 0);
 }

@@ -1,0 +1,325 @@
+/* What is kept and for how long: restarts, expiry, quotas, a database that takes nothing, closing. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/time.h"
+#include "rig.h"
+#include "base/banned.h"
+
+static void finish_all(struct rig *r)
+{
+  while (r->runs)
+    fake_finish(r, r->runs, MF_RUN_SUCCEEDED, MF_REASON_EXIT, "", NULL);
+}
+
+static void wait_for_ends(struct rig *r, unsigned n)
+{
+  for (;;) {
+    const struct mf_tasks_stats st = mf_tasks_stats(r->tasks);
+    unsigned ended = 0;
+    for (unsigned i = MF_TASK_SUCCEEDED; i < MF_TASK_STATE_N; i++)
+      ended += (unsigned)st.by_state[i];
+    if (ended >= n)
+      return;
+    rig_settle(r);
+  }
+}
+
+/* ---- expiry ---- */
+
+static void an_hour_and_a_day(struct rig *r)
+{
+  static const char *const files[] = { "f", "content", NULL };
+  struct mf_task_submitted s;
+  struct mf_buf text;
+  struct mf_task_cursor c = { 0 };
+  struct mf_task_event e;
+  struct mf_task_artifact a;
+  assert_ok(rig_try_submit_files(r, "me", "x", "key", files, &s), &r->err);
+  r->clock_ms += 3 * r->config.retention_ms; /* it runs on: the hour begins at the end */
+  tasks_sweep(r->tasks, r->self, true);
+  assert_status(r, "me", s.id, "running");
+  fake_finish(r, rig_run_of(r, "x"), MF_RUN_SUCCEEDED, MF_REASON_EXIT, "", "made");
+  wait_for_ends(r, 1);
+  r->clock_ms += r->config.retention_ms - 1;
+  tasks_sweep(r->tasks, r->self, true);
+  assert_status(r, "me", s.id, "succeeded");
+  assert_true(mf_tasks_stats(r->tasks).files_bytes > 0);
+  r->clock_ms++;
+  for (unsigned swept = 0; swept < 2; swept++) { /* gone at once, also before anybody cleans up */
+    assert_int_equal(rig_get(r, "me", s.id, 0, &text), MF_E_GONE);
+    assert_non_null(strstr(r->err.msg, "expired at 2026-01-01T04:00:00.000Z"));
+    assert_int_equal(rig_cancel(r, "me", s.id), MF_E_GONE);
+    assert_int_equal(mf_tasks_next(r->tasks, r->self, MF_STR("me"), mf_str_of(s.id), &c, 1, &e, &r->err), MF_E_GONE);
+    assert_int_equal(
+        mf_tasks_artifact(r->tasks, r->self, MF_STR("me"), mf_str_of(s.id), MF_STR("artifact_x"), &a, &r->err),
+        MF_E_GONE);
+    assert_int_equal(rig_get(r, "you", s.id, 0, &text), MF_E_NOT_FOUND);
+    tasks_sweep(r->tasks, r->self, false);
+  }
+  assert_int_equal(mf_tasks_stats(r->tasks).expired, 1);
+  assert_int_equal(mf_tasks_stats(r->tasks).files_bytes, 0);
+  if (r->dir[0])
+    assert_int_equal(rig_folder_n(r), 0);
+  struct mf_task_submitted again;
+  assert_ok(rig_try_submit_files(r, "me", "x", "key", files, &again), &r->err); /* its key is remembered */
+  assert_string_equal(again.id, s.id);
+  r->clock_ms += r->config.remember_ms;
+  tasks_sweep(r->tasks, r->self, false);
+  assert_int_equal(rig_get(r, "me", s.id, 0, &text), MF_E_NOT_FOUND);
+  assert_int_equal(r->tasks->table.n, 0);
+}
+
+static void more_than_memory_holds(struct rig *r)
+{
+  char first[MF_ID_N];
+  struct mf_buf text;
+  r->is_auto = true;
+  memcpy(first, rig_submit(r, "", "x").id, sizeof(first));
+  for (unsigned i = 0; i < TASKS_ENDED_MAX + 50; i++) {
+    wait_for_ends(r, i + 1);
+    rig_submit(r, "", "x");
+  }
+  wait_for_ends(r, TASKS_ENDED_MAX + 51);
+  assert_true(r->tasks->ended_n <= TASKS_ENDED_MAX);
+  assert_int_equal(rig_get(r, "", first, 0, &text), MF_E_NOT_FOUND);
+}
+
+static void the_oldest_go_without_a_database(void **state)
+{
+  const struct rig r = rig_default();
+  rig_run_in_memory(&r, more_than_memory_holds);
+}
+
+/* ---- quotas ---- */
+
+static void room_for_files_is_full(struct rig *r)
+{
+  static const char *const files[] = { "f", "0123456789", NULL };
+  struct mf_task_submitted s;
+  assert_ok(rig_try_submit_files(r, "", "x", "", files, &s), &r->err);
+  assert_int_equal(rig_try_submit_files(r, "", "y", "", files, &s), MF_E_LIMIT);
+  assert_string_equal(r->fault.code, "storage_full");
+  assert_int_equal(mf_tasks_stats(r->tasks).files_bytes, 10);
+  /* What comes out finds no room either: the text is kept, and the file is told of. */
+  struct fake_run *f = rig_run_of(r, "x");
+  fake_finish(r, f, MF_RUN_SUCCEEDED, MF_REASON_EXIT, "text", "a file of more than five bytes");
+  wait_for_ends(r, 1);
+  assert_int_equal(mf_tasks_stats(r->tasks).by_state[MF_TASK_FAILED], 1);
+  const struct task *k = r->tasks->table.oldest;
+  assert_status(r, "", k->id, "failed");
+  assert_member(r, "", k->id, "reason", "\"disk\"");
+  assert_member(r, "", k->id, "stdout", "\"text\"");
+  assert_member(r, "", k->id, "artifacts", "[]");
+  assert_member(r, "", k->id, "rejectedArtifacts",
+                "[{\"path\":\"out/made.txt\",\"reason\":\"the server's room for files is full\"}]");
+  char id[MF_ID_N];
+  memcpy(id, k->id, sizeof(id));
+  assert_ok(rig_delete(r, "", id), &r->err);
+  assert_int_equal(mf_tasks_stats(r->tasks).files_bytes, 0);
+  assert_ok(rig_try_submit_files(r, "", "y", "", files, &s), &r->err); /* there is room again */
+  fake_finish(r, rig_run_of(r, "y"), MF_RUN_SUCCEEDED, MF_REASON_EXIT, "", "five!");
+  wait_for_ends(r, 2);
+  assert_status(r, "", s.id, "succeeded");
+}
+
+static void test_room_for_files_is_full(void **state)
+{
+  struct rig r = rig_default();
+  r.files_max = 15;
+  rig_run_on_disk(&r, room_for_files_is_full);
+}
+
+/* ---- a database that takes nothing ---- */
+
+/* A database whose file was moved away takes nothing until it is back. */
+static void hold_database(const struct rig *r, bool hold)
+{
+  char path[128], moved[140];
+  snprintf(path, sizeof(path), "%s/db", r->dir);
+  snprintf(moved, sizeof(moved), "%s.moved", path);
+  assert_int_equal(hold ? rename(path, moved) : rename(moved, path), 0);
+}
+
+static void the_end_cannot_be_stored(struct rig *r)
+{
+  struct mf_task_submitted s = rig_submit(r, "me", "x");
+  struct mf_buf text;
+  r->tasks->config.queue_max = 1;
+  rig_run_of(r, "x");
+  hold_database(r, true);
+  fake_finish(r, rig_run_of(r, "x"), MF_RUN_SUCCEEDED, MF_REASON_EXIT, "text", NULL);
+  wait_for_ends(r, 1);
+  assert_int_equal(r->tasks->unsaved_n, 1);
+  assert_status(r, "me", s.id, "succeeded"); /* shown from memory */
+  assert_member(r, "me", s.id, "stdout", "\"text\"");
+  struct mf_task_submitted other;
+  assert_int_equal(rig_try_submit(r, "me", "y", "", &other), MF_E_UNAVAILABLE);
+  assert_int_equal(rig_delete(r, "me", s.id), MF_E_UNAVAILABLE);
+  tasks_sweep(r->tasks, r->self, false);
+  assert_int_equal(r->tasks->unsaved_n, 1);
+  hold_database(r, false);
+  tasks_sweep(r->tasks, r->self, false);
+  assert_int_equal(r->tasks->unsaved_n, 0);
+  rig_restart(r);
+  assert_status(r, "me", s.id, "succeeded");
+  assert_member(r, "me", s.id, "stdout", "\"text\"");
+  assert_ok(rig_delete(r, "me", s.id), &r->err);
+  assert_int_equal(rig_get(r, "me", s.id, 0, &text), MF_E_NOT_FOUND);
+}
+
+/* It waits on, and starts when the database is back. */
+static void the_start_cannot_be_stored(struct rig *r)
+{
+  r->config.running_max = 1;
+  rig_restart(r);
+  rig_submit(r, "me", "first");
+  struct mf_task_submitted s = rig_submit(r, "me", "second");
+  struct fake_run *f = rig_run_of(r, "first");
+  hold_database(r, true);
+  fake_finish(r, f, MF_RUN_SUCCEEDED, MF_REASON_EXIT, "", NULL);
+  RIG_UNTIL(r, r->tasks->is_paused);
+  assert_status(r, "me", s.id, "queued");
+  assert_member(r, "me", s.id, "queuePosition", "1");
+  assert_int_equal(r->start_n, 1);
+  hold_database(r, false);
+  rig_run_of(r, "second");
+  assert_status(r, "me", s.id, "running");
+}
+
+#define ON_DISK(name)                                                                                                  \
+  static void test_##name(void **state)                                                                                \
+  {                                                                                                                    \
+    const struct rig r = rig_default();                                                                                \
+    rig_run_on_disk(&r, name);                                                                                         \
+  }
+ON_DISK(the_end_cannot_be_stored)
+ON_DISK(the_start_cannot_be_stored)
+
+/* ---- closing and restarting ---- */
+
+static void closed_in_order(struct rig *r)
+{
+  struct mf_task_submitted running, waiting;
+  r->config.running_max = 1;
+  rig_restart(r);
+  running = rig_submit(r, "me", "running");
+  waiting = rig_submit(r, "me", "waiting");
+  fake_print(rig_run_of(r, "running"), false, "so far");
+  rig_restart(r);
+  assert_status(r, "me", running.id, "failed");
+  assert_member(r, "me", running.id, "reason", "\"interrupted\"");
+  assert_member(r, "me", running.id, "stdout", "\"so far\"");
+  fake_finish(r, rig_run_of(r, "waiting"), MF_RUN_SUCCEEDED, MF_REASON_EXIT, "", NULL);
+  wait_for_ends(r, 1);
+  assert_status(r, "me", waiting.id, "succeeded");
+}
+
+static void closed_while_a_hundred_wait(struct rig *r)
+{
+  r->config.running_max = 1;
+  rig_restart(r);
+  for (unsigned i = 0; i < 100; i++)
+    rig_submit(r, i % 2 ? "a" : "b", "x");
+  rig_run_of(r, "x");
+  rig_close(r, mf_now_ns() + 1000000);
+  assert_int_equal(r->start_n, 1);
+  assert_null(r->runs);
+  rig_open(r);
+  unsigned left = r->dir[0] ? 99 : 0;
+  const struct mf_tasks_stats st = mf_tasks_stats(r->tasks);
+  assert_int_equal(st.queued + st.running, left);
+  r->is_auto = true;
+  finish_all(r);
+  wait_for_ends(r, left);
+  assert_int_equal(mf_tasks_stats(r->tasks).by_state[MF_TASK_SUCCEEDED], left);
+}
+
+static void test_closed_while_a_hundred_wait(void **state)
+{
+  const struct rig r = rig_default();
+  rig_run_both(&r, closed_while_a_hundred_wait);
+}
+ON_DISK(closed_in_order)
+
+/* A process that is killed: what runs and waits is known to nobody but the database. */
+enum { KILLED_N = 40 };
+
+static void submit_and_tell(struct rig *r)
+{
+  static const char *const files[] = { "f", "content", NULL };
+  char path[128];
+  snprintf(path, sizeof(path), "%s/ids", r->dir);
+  int fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+  char *code = mf_xcalloc(1, 40000); /* too long to be kept in memory */
+  memset(code, '#', 39999);
+  for (unsigned i = 0; i < KILLED_N; i++) {
+    struct mf_task_submitted s;
+    if (rig_try_submit_files(r, i % 2 ? "a" : "b", i % 3 ? "x" : code, "", files, &s) == MF_OK)
+      (void)!write(fd, s.id, MF_ID_N);
+    if (i == KILLED_N / 2)
+      fake_finish(r, rig_run_of(r, code), MF_RUN_SUCCEEDED, MF_REASON_EXIT, "", "made");
+  }
+  /* Something that belongs to nobody. */
+  struct mf_task_draft *d = mf_task_draft_new(r->tasks, MF_STR("a"));
+  (void)!mf_task_draft_file(d, r->self, MF_STR("f"), &r->fault, &r->err);
+  (void)!mf_task_draft_data(d, r->self, MF_STR("draft"), &r->fault, &r->err);
+  (void)!mf_task_draft_file_end(d, r->self, &r->fault, &r->err);
+  kill(getpid(), SIGKILL);
+}
+
+static void after_the_kill(struct rig *r)
+{
+  static char ids[KILLED_N][MF_ID_N];
+  char path[128];
+  snprintf(path, sizeof(path), "%s/ids", r->dir);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  assert_int_equal(read(fd, ids, sizeof(ids)), sizeof(ids));
+  close(fd);
+  assert_int_equal(rig_folder_n(r), KILLED_N); /* the draft's is swept */
+  unsigned interrupted = (unsigned)mf_tasks_stats(r->tasks).by_state[MF_TASK_FAILED];
+  assert_in_range(interrupted, 1, 8);
+  r->is_auto = true;
+  finish_all(r);
+  RIG_UNTIL(r, mf_tasks_stats(r->tasks).queued + mf_tasks_stats(r->tasks).running + r->tasks->ending_n == 0);
+  unsigned by_state[3] = { 0 };
+  for (unsigned i = 0; i < KILLED_N; i++) {
+    char *status = rig_member(r, i % 2 ? "a" : "b", ids[i], "status");
+    char *reason = rig_member(r, i % 2 ? "a" : "b", ids[i], "reason");
+    by_state[0] += strcmp(status, "\"succeeded\"") == 0;
+    by_state[1] += strcmp(status, "\"failed\"") == 0 && strcmp(reason, "\"interrupted\"") == 0;
+    free(status);
+    free(reason);
+  }
+  assert_int_equal(by_state[0] + by_state[1], KILLED_N); /* none is lost */
+  assert_int_equal(by_state[1], interrupted);
+  r->clock_ms += r->config.retention_ms;
+  tasks_sweep(r->tasks, r->self, true);
+  assert_int_equal(rig_folder_n(r), 0);
+  assert_int_equal(mf_tasks_stats(r->tasks).files_bytes, 0);
+}
+
+static void test_killed(void **state)
+{
+  const struct rig r = rig_default();
+  rig_run_killed(&r, submit_and_tell, after_the_kill);
+}
+
+static void test_an_hour_and_a_day(void **state)
+{
+  const struct rig r = rig_default();
+  rig_run_both(&r, an_hour_and_a_day);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_an_hour_and_a_day),           cmocka_unit_test(the_oldest_go_without_a_database),
+    cmocka_unit_test(test_room_for_files_is_full),      cmocka_unit_test(test_the_end_cannot_be_stored),
+    cmocka_unit_test(test_the_start_cannot_be_stored),  cmocka_unit_test(test_closed_in_order),
+    cmocka_unit_test(test_closed_while_a_hundred_wait), cmocka_unit_test(test_killed),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
