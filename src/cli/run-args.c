@@ -40,7 +40,7 @@ const struct mf_opt mf_run_opts[] = {
   { OPT_PIDS, 0, "pids", "N", "processes and threads (default 64)", NULL },
   { OPT_OUTPUT_LIMIT, 0, "output-limit", "BYTES", "of standard output, and of standard error (default 1048576)", NULL },
   { OPT_SERVER, 0, "server", "WHERE",
-    "auto (default, or $MAYFLY_SERVER): this user's server when one runs; off: a sandbox of its own; or a URL", NULL },
+    "auto (default, or $MAYFLY_SERVER): this user's server if it runs; off; unix:PATH; a URL", NULL },
   { OPT_PROVIDER, 0, "provider", "NAME", "what runs it (default local)", NULL },
   { OPT_ISOLATION, 0, "isolation", "POLICY", "require (default): refuse without every layer; prefer: warn",
     "require prefer" },

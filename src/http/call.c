@@ -424,7 +424,7 @@ enum mf_code mf_http_call_open(struct mf_http_client *c, struct mf_fiber *self, 
 
   enum mf_code code = set_up(call, req, err);
   /* Nothing is sent for a fiber that is cancelled already. */
-  if (code == MF_OK && mf_fiber_is_cancelled(self))
+  if (code == MF_OK && mf_fiber_must_unwind(self))
     code = fail_wait(call, MF_E_CANCELLED, err);
   if (code == MF_OK && mf_http_client_start(c, easy))
     code = mf_fail(err, MF_E_SYS, ENOMEM, "open HTTP call");

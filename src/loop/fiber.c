@@ -248,7 +248,7 @@ void mf_fiber_unpark(struct mf_fiber *f)
     queue(f);
 }
 
-static bool must_unwind(const struct mf_fiber *f)
+bool mf_fiber_must_unwind(const struct mf_fiber *f)
 {
   return f->is_cancelled && f->shield_n == 0;
 }
@@ -268,11 +268,11 @@ static void wait_until(struct mf_fiber *self, uint64_t deadline_ns, bool wakeabl
 
 enum mf_code mf_fiber_wait(struct mf_fiber *self, uint64_t deadline_ns)
 {
-  if (must_unwind(self))
+  if (mf_fiber_must_unwind(self))
     return MF_E_CANCELLED;
   if (!self->is_woken) {
     wait_until(self, deadline_ns, true);
-    if (must_unwind(self))
+    if (mf_fiber_must_unwind(self))
       return MF_E_CANCELLED;
   }
   if (self->is_woken) {
@@ -287,11 +287,11 @@ enum mf_code mf_fiber_sleep(struct mf_fiber *self, uint64_t ns)
   uint64_t now = mf_now_ns();
   uint64_t deadline_ns = ns < UINT64_MAX - now ? now + ns : UINT64_MAX;
   do {
-    if (must_unwind(self))
+    if (mf_fiber_must_unwind(self))
       return MF_E_CANCELLED;
     wait_until(self, deadline_ns, false);
   } while (!self->is_timed_out);
-  return must_unwind(self) ? MF_E_CANCELLED : MF_OK;
+  return mf_fiber_must_unwind(self) ? MF_E_CANCELLED : MF_OK;
 }
 
 void mf_fiber_wake(struct mf_fiber *f)

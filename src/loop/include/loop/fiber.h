@@ -37,6 +37,7 @@ MF_MUST_USE enum mf_code mf_fiber_sleep(struct mf_fiber *self, uint64_t ns);
 void mf_fiber_wake(struct mf_fiber *f);
 void mf_fiber_cancel(struct mf_fiber *f); /* idempotent */
 bool mf_fiber_is_cancelled(const struct mf_fiber *f);
+bool mf_fiber_must_unwind(const struct mf_fiber *f); /* cancelled and not shielded: its waits return at once */
 /* While shielded (counted) waits do not return MF_E_CANCELLED. */
 void mf_fiber_shield(struct mf_fiber *self);
 void mf_fiber_unshield(struct mf_fiber *self);
