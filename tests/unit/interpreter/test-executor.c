@@ -133,6 +133,8 @@ struct caller {
   struct mf_err err;
   struct mf_sandbox_result *result;
   bool has_returned;
+  const struct mf_executor_options *options; /* NULL: in a hurry */
+  char seen[64];                             /* live: "started", ">text", "!text" */
 };
 
 struct fixture {
@@ -182,7 +184,8 @@ static void settle(struct fixture *fx)
 static void call(void *user)
 {
   struct caller *c = user;
-  c->code = mf_executor_run(c->fx->executor, c->fiber, &c->spec, &c->result, &c->err);
+  c->code = c->options ? mf_executor_run_with(c->fx->executor, c->fiber, &c->spec, c->options, &c->result, &c->err)
+                       : mf_executor_run(c->fx->executor, c->fiber, &c->spec, &c->result, &c->err);
   c->has_returned = true;
   c->fiber = NULL;
 }
@@ -633,6 +636,180 @@ static void a_provider_that_returns_too_much(void **state)
   tear_down(&fx);
 }
 
+/* ---- patience ---- */
+
+static const struct mf_executor_options patient = { .is_patient = true };
+
+static void start_patient(struct fixture *fx, struct caller *c)
+{
+  start(fx, c);
+  c->options = &patient;
+}
+
+/* Behind everybody who is in a hurry, and among themselves in their order. */
+static void patient_callers_wait(void **state)
+{
+  struct fixture fx;
+  set_up(&fx, 1);
+  struct caller c, first, second, hurry;
+  start(&fx, &c);
+  settle(&fx);
+  start_patient(&fx, &first);
+  start_patient(&fx, &second);
+  settle(&fx);
+  assert_false(first.has_returned);
+  assert_int_equal(mf_executor_stats(fx.executor).refused, 0);
+  start(&fx, &hurry); /* refused at once, as ever: a program uses the permit */
+  settle(&fx);
+  assert_int_equal(hurry.code, MF_E_CAPACITY);
+
+  finish(fx.fake.runs[0], MF_RUN_SUCCEEDED, MF_REASON_EXIT, "c");
+  settle(&fx);
+  done(&c);
+  start(&fx, &hurry); /* now the permit is on its way, and it comes first */
+  settle(&fx);
+  release(fx.fake.runs[0]);
+  settle(&fx);
+  assert_int_equal(fx.fake.start_n, 2);
+  finish(fx.fake.runs[0], MF_RUN_SUCCEEDED, MF_REASON_EXIT, "hurry");
+  release(fx.fake.runs[0]);
+  settle(&fx);
+  assert_string_equal(hurry.result->out.ptr, "hurry");
+  done(&hurry);
+
+  assert_int_equal(fx.fake.start_n, 3);
+  finish(fx.fake.runs[0], MF_RUN_SUCCEEDED, MF_REASON_EXIT, "first");
+  release(fx.fake.runs[0]);
+  settle(&fx);
+  assert_string_equal(first.result->out.ptr, "first");
+  done(&first);
+  finish(fx.fake.runs[0], MF_RUN_SUCCEEDED, MF_REASON_EXIT, "second");
+  release(fx.fake.runs[0]);
+  settle(&fx);
+  done(&second);
+  tear_down(&fx);
+}
+
+static void patience_ends_with_a_cancel(void **state)
+{
+  struct fixture fx;
+  set_up(&fx, 1);
+  struct caller c, first, second;
+  start(&fx, &c);
+  settle(&fx);
+  start_patient(&fx, &first);
+  start_patient(&fx, &second);
+  settle(&fx);
+  mf_fiber_cancel(first.fiber);
+  settle(&fx);
+  assert_int_equal(first.code, MF_E_CANCELLED);
+  finish(fx.fake.runs[0], MF_RUN_SUCCEEDED, MF_REASON_EXIT, "");
+  release(fx.fake.runs[0]);
+  mf_fiber_cancel(second.fiber); /* it has the permit, and has not heard of it */
+  settle(&fx);
+  assert_int_equal(second.code, MF_E_CANCELLED);
+  assert_int_equal(fx.fake.start_n, 1);
+  assert_int_equal(mf_executor_stats(fx.executor).busy, 0);
+  done(&c);
+  tear_down(&fx);
+}
+
+/* ---- live events ---- */
+
+static void see(struct caller *c, const char *what)
+{
+  size_t n = strlen(c->seen);
+  snprintf(c->seen + n, sizeof(c->seen) - n, "%s", what);
+}
+
+static void see_started(void *user)
+{
+  see(user, "started");
+}
+
+static void see_output(void *user, bool is_stderr, struct mf_str text)
+{
+  char piece[16];
+  snprintf(piece, sizeof(piece), "%c%.*s", is_stderr ? '!' : '>', MF_STR_ARG(text));
+  see(user, piece);
+}
+
+static void live_events(void **state)
+{
+  struct fixture fx;
+  set_up(&fx, 1);
+  struct caller c;
+  struct mf_executor_options options = { .started = see_started, .output = see_output, .user = &c };
+  start(&fx, &c);
+  c.options = &options;
+  settle(&fx);
+  struct fake_run *r = fx.fake.runs[0];
+  started(r);
+  r->events->output(r->user, false, MF_STR("a"));
+  r->events->output(r->user, true, MF_STR("b"));
+  assert_string_equal(c.seen, "started>a!b");
+  mf_fiber_cancel(c.fiber);
+  settle(&fx);
+  r->events->output(r->user, false, MF_STR("c")); /* while it dies */
+  assert_string_equal(c.seen, "started>a!b>c");
+  finish(r, MF_RUN_CANCELLED, MF_REASON_CANCELLED, "");
+  settle(&fx);
+  assert_cancelled(&c);
+  release(r);
+  tear_down(&fx);
+}
+
+static void nothing_is_told_after_the_return(void **state)
+{
+  struct fixture fx;
+  set_up(&fx, 1);
+  mf_executor_set_times(fx.executor, &(struct mf_executor_times){ 3600000, 3600000, 1 });
+  struct caller c;
+  struct mf_executor_options options = { .started = see_started, .output = see_output, .user = &c };
+  start(&fx, &c);
+  c.options = &options;
+  settle(&fx);
+  mf_fiber_cancel(c.fiber);
+  wait_for_return(&fx, &c);
+  struct fake_run *r = fx.fake.runs[0];
+  started(r);
+  r->events->output(r->user, false, MF_STR("late"));
+  assert_string_equal(c.seen, "");
+  finish(r, MF_RUN_CANCELLED, MF_REASON_CANCELLED, "");
+  release(r);
+  done(&c);
+  tear_down(&fx);
+}
+
+/* For who wants to know what came out of it nevertheless. */
+static void the_result_of_a_cancelled_run(void **state)
+{
+  static const struct mf_executor_options options = { .keeps_cancelled = true };
+  struct fixture fx;
+  set_up(&fx, 1);
+  struct caller c;
+  start(&fx, &c);
+  c.options = &options;
+  settle(&fx);
+  mf_fiber_cancel(c.fiber);
+  settle(&fx);
+  finish(fx.fake.runs[0], MF_RUN_CANCELLED, MF_REASON_CANCELLED, "so far");
+  release(fx.fake.runs[0]);
+  settle(&fx);
+  assert_int_equal(c.code, MF_E_CANCELLED);
+  assert_string_equal(c.result->out.ptr, "so far");
+  done(&c);
+
+  start(&fx, &c);
+  c.options = &options;
+  mf_fiber_cancel(c.fiber); /* before it began there is none */
+  settle(&fx);
+  assert_int_equal(c.code, MF_E_CANCELLED);
+  assert_null(c.result);
+  done(&c);
+  tear_down(&fx);
+}
+
 /* ---- many drops ---- */
 
 enum { DROPS = 1000, AT_ONCE = 8 };
@@ -720,6 +897,11 @@ int main(void)
     cmocka_unit_test(silence_after_the_wall_time),
     cmocka_unit_test(silence_after_a_cancel),
     cmocka_unit_test(a_provider_that_returns_too_much),
+    cmocka_unit_test(patient_callers_wait),
+    cmocka_unit_test(patience_ends_with_a_cancel),
+    cmocka_unit_test(live_events),
+    cmocka_unit_test(nothing_is_told_after_the_return),
+    cmocka_unit_test(the_result_of_a_cancelled_run),
     cmocka_unit_test(a_thousand_drops),
     cmocka_unit_test(no_permit_at_all),
   };
