@@ -11,6 +11,7 @@
 #include "local/local.h"
 #include "settings.h"
 #include "storage/tasks.h"
+#include "task-service.h"
 #include "upstream.h"
 
 #include "base/banned.h"
@@ -42,6 +43,7 @@ struct mf_service {
   struct mf_executor *executor;
   struct mf_pool *pool;
   struct mf_storage *storage;
+  struct mf_task_service tasks;
   struct mf_http_client *client;
   struct mf_agent agent;
   struct mf_gateway *gateway;
@@ -220,7 +222,13 @@ static enum mf_code listen_now(struct mf_service *s, struct mf_err *err)
     .openapi_docs = c->openapi_docs,
     .version = MAYFLY_VERSION,
   };
-  const struct mf_gateway_parts parts = { s->loop, &s->agent, s->executor, s->provider };
+  const struct mf_gateway_parts parts = { .loop = s->loop,
+                                          .agent = &s->agent,
+                                          .executor = s->executor,
+                                          .provider = s->provider,
+                                          .tasks = s->tasks.tasks,
+                                          .files = s->tasks.files,
+                                          .pool = s->pool };
   fill_agent(s);
   enum mf_code code = mf_gateway_new(&gateway, &parts, &s->gateway, err);
   if (code == MF_E_INPUT && c->tls_cert)
@@ -255,6 +263,16 @@ static void listen_local(struct mf_service *s)
     mf_log(MF_LOG_WARN, "no local socket (--no-local-socket does without): %s", err.msg);
 }
 
+static enum mf_code start_tasks(struct mf_service *s, struct mf_err *err)
+{
+  const struct mf_tasks_parts parts = {
+    .loop = s->loop, .pool = s->pool, .executor = s->executor, .storage = s->storage
+  };
+  if (!s->executor || !s->c->tasks_enabled)
+    return MF_OK;
+  return mf_task_service_open(&s->tasks, s->c, &parts, s->fiber, err);
+}
+
 static enum mf_code start_up(struct mf_service *s, struct mf_err *err)
 {
   enum mf_code code = s->start_code;
@@ -267,6 +285,8 @@ static enum mf_code start_up(struct mf_service *s, struct mf_err *err)
   if (!code && s->c->llm_api_base && !s->c->skip_llm_ready_check)
     code = mf_upstream_wait(s->client, s->fiber, s->c, err);
   if (!code)
+    code = start_tasks(s, err);
+  if (!code)
     code = listen_now(s, err);
   if (!code)
     listen_local(s);
@@ -277,13 +297,15 @@ static enum mf_code start_up(struct mf_service *s, struct mf_err *err)
 
 static void shut_down(struct mf_service *s)
 {
+  uint64_t deadline_ns = mf_now_ns() + s->drain_ms * MF_NS_PER_MS;
   if (s->gateway) {
     struct event stopped = { .waiter = s->fiber };
-    mf_gateway_stop(s->gateway, mf_now_ns() + s->drain_ms * MF_NS_PER_MS, on_event, &stopped);
+    mf_gateway_stop(s->gateway, deadline_ns, on_event, &stopped);
     wait_event(&stopped);
     mf_gateway_free(s->gateway);
     s->gateway = NULL;
   }
+  mf_task_service_close(&s->tasks, s->fiber, deadline_ns);
   if (s->provider) {
     struct event closed = { .waiter = s->fiber };
     mf_provider_close(s->provider, on_event, &closed);
@@ -332,6 +354,7 @@ enum mf_code mf_service_new(struct mf_loop *loop, struct mf_config *c, struct mf
   s->c = c;
   s->events = events;
   s->user = user;
+  s->tasks = MF_TASK_SERVICE_NONE;
   /* First, so that whatever fails has a fiber that closes what was opened. It runs when the loop does. */
   enum mf_code code = mf_fiber_start(loop, live, s, 0, &s->fiber, err);
   if (code) {

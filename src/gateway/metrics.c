@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/time.h"
-#include "reply.h"
+#include "tasks.h"
 #include "base/banned.h"
 
 static const struct {
@@ -178,6 +178,24 @@ static void write_executions(struct text *t, const struct mf_gateway *g)
     single(t, "provider_busy", "gauge", "Sandboxes that have not been reaped.", mf_provider_busy(g->parts.provider));
 }
 
+static void write_tasks(struct text *t, const struct mf_gateway *g)
+{
+  if (!g->parts.tasks)
+    return;
+  struct mf_tasks_stats s = mf_tasks_stats(g->parts.tasks);
+  single(t, "tasks_submitted_total", "counter", "Tasks that were taken.", s.submitted);
+  single(t, "tasks_refused_total", "counter", "Tasks that found the queue full.", s.refused);
+  head(t, "tasks_total", "counter", "Tasks that have ended, by status.");
+  for (unsigned i = MF_TASK_SUCCEEDED; i < MF_TASK_STATE_N; i++)
+    line(t, "mayfly_tasks_total{status=\"%s\"} %" PRIu64 "\n", mf_gw_task_state_name((enum mf_task_state)i),
+         s.by_state[i]);
+  single(t, "tasks_expired_total", "counter", "Tasks whose files and results were deleted after their time.",
+         s.expired);
+  single(t, "tasks_queued", "gauge", "Tasks that wait.", s.queued);
+  single(t, "tasks_running", "gauge", "Tasks that run.", s.running);
+  single(t, "task_files_bytes", "gauge", "Inputs and artifacts on the disk.", s.files_bytes);
+}
+
 enum mf_code mf_gw_metrics_write(const struct mf_gateway *g, struct mf_buf *out)
 {
   struct text t = { .out = out };
@@ -187,6 +205,7 @@ enum mf_code mf_gw_metrics_write(const struct mf_gateway *g, struct mf_buf *out)
   write_requests(&t, g);
   write_turns(&t, g);
   write_executions(&t, g);
+  write_tasks(&t, g);
   return t.code;
 }
 
