@@ -3,8 +3,10 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -143,9 +145,12 @@ static bool read_with(pid_t pid, const char *file, const char *key, char *ret, s
 }
 
 /* The memory of a process shows in the files of each of its threads. The first thread may have ended before the others
- * (its own exit, not the process's), and then the process's file, which is the first thread's, has no such lines. */
-static bool read_memory(pid_t pid, const char *file, const char *key, char *ret, size_t n)
+ * (its own exit, not the process's), and then the process's file, which is the first thread's, has no such lines.
+ * *ret_tid (may be NULL): the thread in whose file they are. */
+static bool read_memory(pid_t pid, const char *file, const char *key, char *ret, size_t n, pid_t *ret_tid)
 {
+  if (ret_tid)
+    *ret_tid = pid;
   if (read_with(pid, file, key, ret, n))
     return true;
   char path[64];
@@ -155,13 +160,46 @@ static bool read_memory(pid_t pid, const char *file, const char *key, char *ret,
     return false;
   bool found = false;
   for (struct dirent *e; !found && (e = readdir(d));) {
-    if (e->d_name[0] == '.')
+    uint64_t tid;
+    if (mf_parse_u64((struct mf_str){ e->d_name, strlen(e->d_name) }, "tid", 1, INT32_MAX, &tid, NULL) != MF_OK)
       continue;
-    snprintf(path, sizeof path, "task/%.20s/%.20s", e->d_name, file);
+    snprintf(path, sizeof path, "task/%d/%.20s", (int)tid, file);
     found = read_with(pid, path, key, ret, n);
+    if (found && ret_tid)
+      *ret_tid = (pid_t)tid;
   }
   closedir(d);
   return found;
+}
+
+/* A thread that has memory; 0 for a process that has none any more. */
+static pid_t memory_thread(pid_t pid)
+{
+  char text[4096];
+  pid_t tid;
+  return read_memory(pid, "status", "VmPTE", text, sizeof text, &tid) ? tid : 0;
+}
+
+/* Compared by the kernel: what a process shows of itself another could show too. Two that have just ended are equal to
+ * it, in having none. */
+static bool is_same_memory(pid_t a, pid_t b)
+{
+  pid_t x = memory_thread(a), y = memory_thread(b);
+  return x > 0 && y > 0 && syscall(SYS_kcmp, x, y, KCMP_VM, 0ul, 0ul) == 0 && memory_thread(a) == x &&
+         memory_thread(b) == y;
+}
+
+void mf_proctree_drop_same_memory(struct mf_proctree *t)
+{
+  unsigned kept = 0;
+  for (unsigned i = 0; i < t->n; i++) {
+    bool is_new = true;
+    for (unsigned k = 0; k < kept && is_new; k++)
+      is_new = !is_same_memory(t->pids[k], t->pids[i]);
+    if (is_new)
+      t->pids[kept++] = t->pids[i];
+  }
+  t->n = kept;
 }
 
 uint64_t mf_proctree_rss_bytes(const struct mf_proctree *t)
@@ -169,7 +207,7 @@ uint64_t mf_proctree_rss_bytes(const struct mf_proctree *t)
   char text[4096];
   uint64_t sum = 0;
   for (unsigned i = 0; i < t->n; i++) {
-    if (read_memory(t->pids[i], "status", "VmPTE", text, sizeof text))
+    if (read_memory(t->pids[i], "status", "VmPTE", text, sizeof text, NULL))
       sum += sum_kb(text, "RssAnon", "RssShmem") + tables_of(text);
   }
   return sum;
@@ -182,13 +220,13 @@ bool mf_proctree_pss_bytes(const struct mf_proctree *t, uint64_t *ret)
   unsigned seen = 0;
   for (unsigned i = 0; i < t->n; i++) {
     uint64_t pss;
-    if (!read_memory(t->pids[i], "smaps_rollup", "Pss", text, sizeof text) || !mf_proc_kb(text, "Pss", &pss))
+    if (!read_memory(t->pids[i], "smaps_rollup", "Pss", text, sizeof text, NULL) || !mf_proc_kb(text, "Pss", &pss))
       continue;
     seen++;
     uint64_t anon;
     /* the parts are told apart since Linux 5.4; what is mapped from files is not the guest's to answer for */
     sum += mf_proc_kb(text, "Pss_Anon", &anon) ? sum_kb(text, "Pss_Anon", "Pss_Shmem") : pss;
-    if (read_memory(t->pids[i], "status", "VmPTE", text, sizeof text))
+    if (read_memory(t->pids[i], "status", "VmPTE", text, sizeof text, NULL))
       sum += tables_of(text);
   }
   *ret = sum;
@@ -199,7 +237,8 @@ uint64_t mf_proc_peak_bytes(pid_t pid)
 {
   char text[4096];
   uint64_t v = 0;
-  return pid > 0 && read_memory(pid, "status", "VmHWM", text, sizeof text) && mf_proc_kb(text, "VmHWM", &v) ? v : 0;
+  return pid > 0 && read_memory(pid, "status", "VmHWM", text, sizeof text, NULL) && mf_proc_kb(text, "VmHWM", &v) ? v
+                                                                                                                  : 0;
 }
 
 uint64_t mf_proc_private_bytes(pid_t pid)

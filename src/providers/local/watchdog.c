@@ -46,8 +46,9 @@ bool mf_watchdog_is_needed(const struct mf_watchdog *w)
   return w->memory_bytes > 0 || w->cpu_us > 0;
 }
 
-/* The cheap sum first: it is never below the truth, so the costly one is read only when the cheap one is too high. */
-static uint64_t look_at_memory(struct mf_watchdog *w, const struct mf_proctree *t)
+/* The cheap sum first: it is never below the truth, so the costly one is read only when the cheap one is too high, and
+ * the costliest only before a kill. */
+static uint64_t look_at_memory(struct mf_watchdog *w, struct mf_proctree *t)
 {
   uint64_t used = mf_proctree_rss_bytes(t);
   if (!w->has_baseline) {
@@ -57,6 +58,10 @@ static uint64_t look_at_memory(struct mf_watchdog *w, const struct mf_proctree *
   if (used > w->memory_bytes) {
     uint64_t pss;
     used = mf_proctree_pss_bytes(t, &pss) ? pss : used - MF_MIN(used, w->baseline);
+    if (used > w->memory_bytes) {
+      mf_proctree_drop_same_memory(t);
+      used = mf_proctree_pss_bytes(t, &pss) ? pss : used;
+    }
   }
   w->memory_seen = MF_MAX(w->memory_seen, used);
   return used;
