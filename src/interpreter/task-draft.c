@@ -2,6 +2,8 @@
  *
  * The order at the end: a place (among the running, or in the queue), the database, and only then anybody may know.
  * Thread: the loop's. */
+#include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -29,7 +31,8 @@ struct mf_task_draft *mf_task_draft_new(struct mf_tasks *t, struct mf_str owner)
 {
   struct mf_task_draft *d = mf_xcalloc(1, sizeof(*d));
   d->tasks = t;
-  d->owner = mf_xasprintf("%.*s", (int)MF_MIN(owner.len, (size_t)MF_TASK_OWNER_MAX), owner.ptr ? owner.ptr : "");
+  assert(owner.len <= MF_TASK_OWNER_MAX);
+  d->owner = mf_xasprintf("%.*s", (int)owner.len, owner.ptr ? owner.ptr : "");
   mf_id_new("task_", d->id);
   mf_buf_init(&d->head, CSV_HINT_HEAD_N + 1);
   d->next = t->drafts;
@@ -97,9 +100,10 @@ static enum mf_code blame_file(struct mf_task_fault *fault, enum mf_code code, c
 }
 
 /* What the disk says is nobody's fault; that it is full has a word of its own. */
-static enum mf_code blame_store(struct mf_task_fault *fault, enum mf_code code)
+static enum mf_code blame_store(struct mf_task_fault *fault, enum mf_code code, const struct mf_err *err)
 {
-  return blame(fault, code, code == MF_E_LIMIT ? "storage_full" : code == MF_E_CAPACITY ? "busy" : "unavailable", "");
+  bool is_full = code == MF_E_LIMIT || (err && (err->sys == ENOSPC || err->sys == EDQUOT));
+  return blame(fault, code, is_full ? "storage_full" : code == MF_E_CAPACITY ? "busy" : "unavailable", "");
 }
 
 static enum mf_code check_name(const struct mf_task_draft *d, struct mf_str name, struct mf_task_fault *fault,
@@ -132,7 +136,7 @@ static enum mf_code start_put(struct mf_task_draft *d, struct mf_fiber *self, st
   do
     code = mf_file_put_new(d->tasks->parts.files, self, mf_str_of(d->id), &d->put, err);
   while (tasks_again(code, self, &tries));
-  return code ? blame_store(fault, code) : MF_OK;
+  return code ? blame_store(fault, code, err) : MF_OK;
 }
 
 enum mf_code mf_task_draft_file(struct mf_task_draft *d, struct mf_fiber *self, struct mf_str name,
@@ -175,13 +179,14 @@ static enum mf_code keep_data(struct mf_task_draft *d, struct mf_fiber *self, st
 enum mf_code mf_task_draft_data(struct mf_task_draft *d, struct mf_fiber *self, struct mf_str data,
                                 struct mf_task_fault *fault, struct mf_err *err)
 {
+  assert(d->is_open);
   if (data.len > MF_INPUT_BYTES_MAX - d->bytes) {
     (void)!mf_fail(err, MF_E_LIMIT, 0, "the input files have more than %u bytes in all", MF_INPUT_BYTES_MAX);
     return blame_file(fault, MF_E_LIMIT, "file_too_large", d->input_n - 1, "content");
   }
   enum mf_code code = keep_data(d, self, data, err);
   if (code)
-    return blame_store(fault, code);
+    return blame_store(fault, code, err);
   d->bytes += data.len;
   d->inputs[d->input_n - 1].ref.size_bytes += data.len;
   size_t room = d->head.max - d->head.len;
@@ -200,7 +205,7 @@ enum mf_code mf_task_draft_file_end(struct mf_task_draft *d, struct mf_fiber *se
     d->put = NULL;
     enum mf_code code = mf_file_put_finish(put, self, &in->ref, err);
     if (code)
-      return blame_store(fault, code);
+      return blame_store(fault, code, err);
   } else {
     mf_sha256_of(mf_buf_str(&in->data), in->ref.sha256);
   }
@@ -311,6 +316,7 @@ static struct task *make_task(struct mf_task_draft *d, const struct mf_task_requ
 
 enum place { PLACE_NONE, PLACE_RUNNING, PLACE_QUEUE };
 
+/* About until an eighth of the queue is through. */
 static unsigned retry_s(const struct mf_tasks *t)
 {
   enum { MAX_S = 60 };
@@ -445,8 +451,8 @@ static void enlist(struct mf_tasks *t, struct task *k, enum place place)
     t->submitting_n--;
     task_queue_push(&t->queue, k);
     tasks_dispatch(t);
-  } else {
-    (void)tasks_start_runner(t, k);
+  } else if (tasks_start_runner(t, k) && t->is_closing) {
+    mf_fiber_cancel(k->runner); /* it came while the others were being ended */
   }
 }
 

@@ -1,5 +1,6 @@
 /* The end of a task: artifacts, the result as JSON, the database, and only then everybody who waits.
  * Thread: the loop's. */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/fd.h"
@@ -48,6 +49,11 @@ static enum mf_code keep_in_memory(struct task *k, struct mf_artifact *a, struct
   return MF_OK;
 }
 
+static bool is_full(enum mf_code code, const struct mf_err *err)
+{
+  return code == MF_E_LIMIT || err->sys == ENOSPC || err->sys == EDQUOT;
+}
+
 static void keep_artifacts(struct task *k, struct mf_fiber *self, struct task_outcome *o)
 {
   struct mf_sandbox_result *r = o->result;
@@ -55,9 +61,10 @@ static void keep_artifacts(struct task *k, struct mf_fiber *self, struct task_ou
   struct mf_err err = { 0 };
   for (unsigned i = 0; r && i < r->artifact_n;) {
     struct mf_artifact *a = &r->artifacts[i];
+    err.sys = 0;
     enum mf_code code = k->tasks->parts.files ? keep_on_disk(k, self, a, &err) : keep_in_memory(k, a, &err);
     if (code) {
-      reject(r, i, code == MF_E_LIMIT ? "the server's room for files is full" : "the server could not store it");
+      reject(r, i, is_full(code, &err) ? "the server's room for files is full" : "the server could not store it");
       lost_n++;
       continue;
     }

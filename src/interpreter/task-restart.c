@@ -6,7 +6,7 @@
 #include "tasks-internal.h"
 #include "base/banned.h"
 
-enum { BATCH_N = 100 };
+enum { BATCH_N = 16 }; /* with their requests, of 1 MiB and more */
 
 enum mf_code task_of_row(struct mf_tasks *t, const struct mf_store_task *row, struct task **ret, struct mf_err *err)
 {
@@ -67,7 +67,7 @@ static enum mf_code take_up_all(struct mf_tasks *t, struct mf_fiber *self, struc
     if (!code && n > 0)
       memcpy(after, t->table.newest->id, sizeof(after));
     mf_stored_tasks_free(rows);
-    if (code || n < BATCH_N)
+    if (code || n == 0)
       return code;
   }
 }

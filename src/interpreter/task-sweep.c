@@ -5,11 +5,11 @@
 #include "tasks-internal.h"
 #include "base/banned.h"
 
-enum { BATCH_N = 100, FOLDERS_EVERY = 20 };
+enum { BATCH_N = 64, FOLDERS_EVERY = 20 };
 
 /* ---- ends that the database did not take ---- */
 
-static void save_unsaved(struct mf_tasks *t, struct mf_fiber *self)
+void tasks_save_unsaved(struct mf_tasks *t, struct mf_fiber *self)
 {
   while (t->unsaved) {
     struct task *k = t->unsaved;
@@ -46,7 +46,7 @@ static bool expire_batch(struct mf_tasks *t, struct mf_fiber *self, uint64_t now
     t->stats.expired++;
   }
   mf_stored_tasks_free(rows);
-  return n == BATCH_N;
+  return n > 0;
 }
 
 static void expire_stored(struct mf_tasks *t, struct mf_fiber *self, uint64_t now_ms)
@@ -102,7 +102,7 @@ void tasks_sweep(struct mf_tasks *t, struct mf_fiber *self, bool with_folders)
     expire_in_memory(t, now_ms);
     return;
   }
-  save_unsaved(t, self);
+  tasks_save_unsaved(t, self);
   expire_stored(t, self, now_ms);
   if (with_folders && mf_files_sweep(t->parts.files, self, is_kept, t, &err) != MF_OK)
     mf_log(MF_LOG_WARN, "folders of tasks cannot be swept now: %s", err.msg);

@@ -120,6 +120,7 @@ MF_MUST_USE enum mf_code task_of_row(struct mf_tasks *t, const struct mf_store_t
 
 /* One round: what could not be saved, what has expired, what can be forgotten; folders of nobody when with_folders. */
 void tasks_sweep(struct mf_tasks *t, struct mf_fiber *self, bool with_folders);
-void tasks_sweep_forever(void *user); /* a fiber, until it is cancelled */
+void tasks_save_unsaved(struct mf_tasks *t, struct mf_fiber *self); /* as many as can be */
+void tasks_sweep_forever(void *user);                               /* a fiber, until it is cancelled */
 
 #endif

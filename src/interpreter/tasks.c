@@ -123,6 +123,7 @@ void mf_tasks_close(struct mf_tasks *t, struct mf_fiber *self, uint64_t deadline
   wait_for_runners(t, self, MF_MAX(deadline_ns, 1u));
   cancel_runners(t);
   wait_for_runners(t, self, 0);
+  tasks_save_unsaved(t, self);
   t->is_closed = true;
   for (struct task *k = t->table.oldest; k; k = k->newer)
     task_announce(k);

@@ -88,7 +88,7 @@ bool mf_tasks_has_room(const struct mf_tasks *t, struct mf_str owner, unsigned *
 struct mf_task_draft *mf_task_draft_new(struct mf_tasks *t, struct mf_str owner);
 struct mf_str mf_task_draft_id(const struct mf_task_draft *d);
 /* Adds one input: the name is checked (mf_name_check, different from the others, count, bytes in all).
- * MF_E_INPUT or MF_E_LIMIT with *fault; those of mf_file_put, of which fault->code says "storage_full" (MF_E_LIMIT),
+ * MF_E_INPUT or MF_E_LIMIT with *fault; those of mf_file_put, of which fault->code says "storage_full" (quota or disk),
  * "busy" or "unavailable". After an error nothing but freeing it. In parts, for uploads that stream: */
 MF_MUST_USE enum mf_code mf_task_draft_file(struct mf_task_draft *d, struct mf_fiber *self, struct mf_str name,
                                             struct mf_task_fault *fault, struct mf_err *err);
