@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """The conformance suite: each program through a provider, each result against its expect.json.
 
-    run.py [--door driver|cli|plain] [--name WORDS] [--jobs N] [--only PART]… [-- options of mf-driver]
+    run.py [--door driver|cli|server|plain] [--name WORDS] [--jobs N] [--only PART]… [-- options of mf-driver]
 
 A program whose needs the provider does not have (its capabilities) is reported as a declared difference. The door
+"server" is the command with a server of its user that does the work: the same results as without one. The door
 "plain" runs the programs with an ordinary interpreter (MF_PLAIN_PYTHON), unprotected, to check the expectations
 themselves; it is for the maintainers of the suite and looks only at the output and the exit code."""
 import argparse
@@ -22,6 +23,7 @@ import cases  # noqa: E402
 import cli  # noqa: E402
 import driver  # noqa: E402
 import expect  # noqa: E402
+import gateway  # noqa: E402
 import leaks  # noqa: E402
 import places  # noqa: E402
 import tap  # noqa: E402
@@ -50,9 +52,9 @@ class CliDoor:
     def __init__(self, options):
         self.caps = (1 << 32) - 1
 
-    def run(self, case):
+    def run(self, case, env=None):
         result = cli.run(case.source, files=case.files, argv=case.want.get("argv", ()), limits=case.want.get("limits"),
-                         display_last=case.want.get("displayLastExpression", False))
+                         display_last=case.want.get("displayLastExpression", False), env=env)
         if result["exit"] != cli.expected_exit(result):
             raise AssertionError("the command's exit status is %d for %s/%s" % (result["exit"], result["status"],
                                                                                 result["reason"]))
@@ -63,6 +65,31 @@ class CliDoor:
 
     def close(self):
         return 0
+
+
+class ServerDoor(CliDoor):
+    """The command, and a server on its user's socket. The socket is named: the command may not do the work itself."""
+
+    def __init__(self, options):
+        super().__init__(options)
+        # One of the two Pythons at a time may be loading: programs wait in the queue meanwhile.
+        self.server = gateway.Gateway("http://127.0.0.1:1", settings={"pool_data": 1, "max_worker_memory_bytes": 2 << 30,
+                                                                      "max_aggregate_worker_memory_bytes": 4 << 30})
+        self.env = dict(os.environ, MAYFLY_SERVER="unix:" + os.path.join(self.server.home, "mayfly.sock"))
+
+    @staticmethod
+    def lacks(case):
+        """What the request of a task has no word for; None when it can be run."""
+        if case.want.get("argv"):
+            return "arguments"
+        other = set(case.want.get("limits", {})) - {"wallMs", "memoryBytes"}
+        return "limits.%s" % sorted(other)[0] if other else None
+
+    def run(self, case):
+        return super().run(case, self.env)
+
+    def close(self):
+        return self.server.stop()
 
 
 class PlainDoor:
@@ -112,6 +139,8 @@ def plain_wants(want):
 
 def check(door, case, is_plain):
     missing = [n for n in case.needs if not door.caps & driver.CAPS[n]]
+    if isinstance(door, ServerDoor) and door.lacks(case):
+        return "declared difference: a task has no " + door.lacks(case), []
     if missing:
         return "declared difference: the provider has no " + ", ".join(missing), []
     problems, outputs = [], []
@@ -134,7 +163,7 @@ def check(door, case, is_plain):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--door", choices=("driver", "cli", "plain"), default="driver")
+    parser.add_argument("--door", choices=("driver", "cli", "server", "plain"), default="driver")
     parser.add_argument("--name", default="")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", action="append")
@@ -144,17 +173,18 @@ def main():
 
     if args.door == "driver":
         places.need("driver", "zygote", "runtime")
-    if args.door == "cli":
+    if args.door in ("cli", "server"):
         places.need("mayfly", "zygote", "runtime")
     t = tap.Tap()
     leaks.adopt_orphans()
     before = leaks.Snapshot()
     try:
-        door = {"driver": DriverDoor, "cli": CliDoor, "plain": PlainDoor}[args.door](args.options)
+        door = {"driver": DriverDoor, "cli": CliDoor, "server": ServerDoor, "plain": PlainDoor}[args.door](args.options)
     except driver.NotReady as e:
         t.check("the provider starts", [str(e)])
         return t.done()
-    todo = [c for c in cases.load(args.main, args.only) if (c.plain if args.door == "plain" else args.door in c.doors)]
+    todo = [c for c in cases.load(args.main, args.only) if (c.plain if args.door == "plain" else
+                                                              ("cli" if args.door == "server" else args.door) in c.doors)]
 
     def one(case):
         skipped, problems = check(door, case, args.door == "plain")

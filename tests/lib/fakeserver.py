@@ -45,11 +45,17 @@ class FakeServer:
             def log_message(self, *_):
                 pass
 
-        class Tcp(socketserver.ThreadingTCPServer):
-            allow_reuse_address = daemon_threads = True
-
-        class Unix(socketserver.ThreadingUnixStreamServer):
+        class Quiet:
             daemon_threads = True
+
+            def handle_error(self, *_):
+                """Clients may leave."""
+
+        class Tcp(Quiet, socketserver.ThreadingTCPServer):
+            allow_reuse_address = True
+
+        class Unix(Quiet, socketserver.ThreadingUnixStreamServer):
+            pass
 
         self.server = Unix(unix_path, Handler) if unix_path else Tcp(("127.0.0.1", 0), Handler)
         if unix_path:
