@@ -90,7 +90,7 @@ class Figures:
             try:
                 if self.is_due(figure):
                     self.save(figure)
-            except Exception as e:
+            except BaseException as e:  # a drawing that exits is an error here like any other
                 _tell(figure, e)
 
     def is_due(self, figure):
