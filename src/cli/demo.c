@@ -240,6 +240,7 @@ static enum mf_code configure(struct demo *d, char *const *no_environment, struc
   d->in.flags[MF_CONFIG_LLM_API_BASE] = d->base;
   d->in.flags[MF_CONFIG_PORT] = "0";
   d->in.flags[MF_CONFIG_DATABASE_URL] = "sqlite::memory:";
+  d->in.flags[MF_CONFIG_LOCAL_SOCKET] = d->in.flags[MF_CONFIG_TASKS_ENABLED] = "false"; /* they need a home */
   d->in.flags[MF_CONFIG_CI_ENABLED] = "true";
   d->in.flags[MF_CONFIG_CI_ISOLATION] = d->args->isolation;
   d->in.flags[MF_CONFIG_CI_RUNTIME] = d->args->runtime;

@@ -4,6 +4,7 @@
 #include "base/num.h"
 #include "base/path.h"
 #include "base/time.h"
+#include "input.h"
 #include "remote-task.h"
 #include "task-show.h"
 #include "task-words.h"
@@ -175,13 +176,16 @@ static void put_cell(struct mf_buf *out, const struct mf_json_val *task, const c
 
 static void put_task(struct mf_buf *out, const struct mf_json_val *task)
 {
-  uint64_t ms = 0;
+  char size[32];
+  uint64_t bytes = 0;
   put_cell(out, task, "taskId", 41);
   put_cell(out, task, "status", 9);
-  put_cell(out, task, "reason", 12);
   put_cell(out, task, "createdAt", 24);
-  if (mf_json_u64(mf_json_get(mf_json_get(task, "usage"), "durationMs"), &ms))
-    mf_put(out, "%llu ms", (unsigned long long)ms);
+  put_cell(out, task, "finishedAt", 24);
+  if (mf_json_u64(mf_json_get(task, "artifactBytes"), &bytes) && bytes > 0) {
+    mf_size_text(bytes, size);
+    mf_put(out, "%s", size);
+  }
   mf_put(out, "\n");
 }
 
@@ -191,7 +195,7 @@ static int print_table(const struct mf_json_val *list)
   mf_buf_init(&out, TEXT_BYTES_MAX);
   struct mf_json_iter it = mf_json_iter(mf_json_get(list, "data"));
   if (it.n > 0)
-    mf_put(&out, "%-41s  %-9s  %-12s  %-24s  %s\n", "ID", "STATUS", "REASON", "CREATED", "DURATION");
+    mf_put(&out, "%-41s  %-9s  %-24s  %-24s  %s\n", "ID", "STATUS", "CREATED", "FINISHED", "FILES");
   for (unsigned i = 0; i < LIMIT_MAX && mf_json_next(&it); i++)
     put_task(&out, it.val);
   return mf_print_exit(mf_buf_str(&out));

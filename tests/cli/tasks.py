@@ -132,12 +132,15 @@ def check_get(t):
 
 
 def check_lists(t):
-    listed = {"object": "list", "data": [task("failed", reason="memory"), task("queued")], "has_more": False}
+    at = "2026-01-31T09:00:00.000Z"
+    listed = {"object": "list", "has_more": False,
+              "data": [{"taskId": ID, "status": "failed", "createdAt": at, "finishedAt": at, "artifactBytes": 2048},
+                       {"taskId": ID, "status": "queued", "createdAt": at, "finishedAt": None, "artifactBytes": 0}]}
     with Place() as place, fakeserver.FakeServer({"GET /v1/tasks": (200, listed), CANCEL: (200, task("cancelled"))}) as s:
         done = run(place, s, "tasks", "--status", "timed_out", "--limit", "7", "--after", ID)
         problems = expect(done, 0, None, b"")
         rows = [r.split() for r in done.stdout.decode().splitlines()]
-        if [r[:3] for r in rows] != [["ID", "STATUS", "REASON"], [ID, "failed", "memory"], [ID, "queued", "2026-01-31T09:00:00.000Z"]]:
+        if rows != [["ID", "STATUS", "CREATED", "FINISHED", "FILES"], [ID, "failed", at, at, "2.0", "KiB"], [ID, "queued", at]]:
             problems.append(done.stdout)
         if s.asked[0][1] != "/v1/tasks?limit=7&status=timed_out&after=" + ID:
             problems.append(s.asked)
