@@ -51,8 +51,12 @@ enum mf_code db_fail(const struct db *d, int rc, struct mf_err *err)
   if (kind == SQLITE_IOERR && (sys == ENOSPC || sys == EDQUOT))
     kind = SQLITE_FULL;
   for (unsigned i = 0; i < MF_ARRAY_N(words); i++)
-    if (words[i].rc == kind)
-      return mf_fail(err, words[i].code, 0, "database '%s' %s", path, words[i].text);
+    if (words[i].rc == kind) {
+      enum mf_code code = mf_fail(err, words[i].code, 0, "database '%s' %s", path, words[i].text);
+      if (err && kind == SQLITE_FULL)
+        err->sys = ENOSPC;
+      return code;
+    }
   if (kind == SQLITE_IOERR)
     return mf_fail(err, MF_E_SYS, sys, "database '%s': the disk failed (%s)" SAFE, path, sqlite3_errstr(rc));
   /* Texts of SQLite's name tables and columns, never values. */

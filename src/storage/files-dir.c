@@ -1,22 +1,17 @@
-/* See files-dir.h. */
+/* See files-dir.h; opening is files-open.c's. */
 #include "files-dir.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/banned.h"
 
-/* Says that the folder is ours: a sweep removes what it does not know, and a wrong path must not cost a home folder. */
-static const char marker[] = "mayfly-files";
-static const char marker_text[] = "Files of Mayfly's tasks. Everything else in this folder is removed.\n";
 static const char lost_found[] = "lost+found"; /* of a file system's root */
-static const char staged_prefix[] = ".put-";
 
 enum { DEPTH_MAX = 32, OPEN_FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
 
@@ -83,17 +78,17 @@ bool files_is_sha256(const char *name)
 
 bool files_is_ours(const char *name)
 {
-  return strcmp(name, marker) == 0 || strcmp(name, lost_found) == 0;
+  return strcmp(name, FILES_MARKER) == 0 || strcmp(name, lost_found) == 0;
 }
 
 static bool is_staged(const char *name)
 {
-  return strncmp(name, staged_prefix, sizeof(staged_prefix) - 1) == 0;
+  return strncmp(name, FILES_STAGED, sizeof(FILES_STAGED) - 1) == 0;
 }
 
 static bool is_staged_here(const struct files_dir *d, const char *name)
 {
-  return is_staged(name) && strncmp(name + sizeof(staged_prefix) - 1, d->mark, sizeof(d->mark) - 1) == 0;
+  return is_staged(name) && strncmp(name + sizeof(FILES_STAGED) - 1, d->mark, sizeof(d->mark) - 1) == 0;
 }
 
 /* Of what this process stages the one who writes it keeps count. */
@@ -136,105 +131,6 @@ const char *files_next_name(DIR *dir, int *ret_sys)
 DIR *files_dir_list(const struct files_dir *d)
 {
   return open_listing(d->fd, ".");
-}
-
-/* ---- opening ---- */
-
-/* Empty, but for what a file system has in its root. */
-static int look_for_strangers(int fd, bool *ret_any)
-{
-  int sys = 0;
-  DIR *dir = open_listing(fd, ".");
-  if (!dir)
-    return errno;
-  *ret_any = false;
-  for (const char *name; !*ret_any && (name = files_next_name(dir, &sys)) != NULL;)
-    *ret_any = !files_is_ours(name);
-  closedir(dir);
-  return sys;
-}
-
-static enum mf_code check_marker(const struct files_dir *d, struct mf_err *err)
-{
-  struct stat st;
-  if (fstatat(d->fd, marker, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
-    return MF_OK;
-  bool any = true;
-  int sys = look_for_strangers(d->fd, &any);
-  if (sys)
-    return files_fail(d, sys, "look at the files", err);
-  if (any)
-    return mf_fail(err, MF_E_UNAVAILABLE, 0,
-                   "folder '%s' has other things in it and was left as it is; name another one, or empty it", d->path);
-  mf_auto_close int fd = openat(d->fd, marker, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-  if (fd < 0 || fchmod(fd, 0600) != 0)
-    return files_fail(d, errno, "mark the folder of files", err);
-  /* Its name is what counts; the text is for people. */
-  (void)!write(fd, marker_text, sizeof(marker_text) - 1);
-  return MF_OK;
-}
-
-static enum mf_code close_to_others(const struct files_dir *d, struct mf_err *err)
-{
-  struct stat st;
-  if (fstat(d->fd, &st) != 0)
-    return files_fail(d, errno, "look at the files", err);
-  if ((st.st_mode & 0777) == 0700 || fchmod(d->fd, 0700) == 0)
-    return MF_OK;
-  return mf_fail(err, MF_E_UNAVAILABLE, errno, "folder '%s' is open to others; make it this user's own (mode 0700)",
-                 d->path);
-}
-
-static void probe_tmpfile(struct files_dir *d)
-{
-  char name[FILES_STAGED_N], path[40];
-  mf_auto_close int fd = openat(d->fd, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
-  if (fd < 0)
-    return;
-  snprintf(name, sizeof(name), "%s%s-probe", staged_prefix, d->mark);
-  snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-  d->has_tmpfile = linkat(AT_FDCWD, path, d->fd, name, AT_SYMLINK_FOLLOW) == 0;
-  unlinkat(d->fd, name, 0);
-}
-
-static enum mf_code open_dir(struct files_dir *d, struct mf_err *err)
-{
-  unsigned mark = 0;
-  if (mkdir(d->path, 0700) != 0 && errno != EEXIST)
-    return mf_fail(err, MF_E_UNAVAILABLE, errno, "folder '%s' for files cannot be made; check the folder it is in",
-                   d->path);
-  d->fd = open(d->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (d->fd < 0)
-    return mf_fail(err, MF_E_UNAVAILABLE, errno, "folder '%s' for files cannot be opened", d->path);
-  if (getrandom(&mark, sizeof(mark), 0) != sizeof(mark))
-    return mf_fail(err, MF_E_SYS, errno, "random number");
-  snprintf(d->mark, sizeof(d->mark), "%08x", mark);
-  enum mf_code code = check_marker(d, err);
-  if (!code)
-    code = close_to_others(d, err);
-  if (!code)
-    probe_tmpfile(d);
-  return code;
-}
-
-enum mf_code files_dir_open(const char *path, struct files_dir *ret, struct mf_err *err)
-{
-  struct files_dir d = { .fd = -1, .path = mf_xstrdup(path) };
-  enum mf_code code = open_dir(&d, err);
-  if (code)
-    files_dir_close(&d);
-  else
-    *ret = d;
-  return code;
-}
-
-void files_dir_close(struct files_dir *d)
-{
-  if (!d->path)
-    return;
-  mf_close_ptr(&d->fd);
-  free(d->path);
-  d->path = NULL;
 }
 
 /* ---- a task's folder ---- */
@@ -280,7 +176,7 @@ int files_stage(const struct files_dir *d, int folder, uint64_t number, int *ret
 {
   ret_name[0] = 0;
   if (!d->has_tmpfile)
-    snprintf(ret_name, FILES_STAGED_N, "%s%s-%llu", staged_prefix, d->mark, (unsigned long long)number);
+    snprintf(ret_name, FILES_STAGED_N, "%s%s-%llu", FILES_STAGED, d->mark, (unsigned long long)number);
   mf_auto_close int fd = d->has_tmpfile
                              ? openat(folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600)
                              : openat(folder, ret_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);

@@ -14,14 +14,17 @@
 #include "base/str.h"
 
 enum { FILES_TASK_N = 65 }; /* with the NUL */
+/* Says that the folder is ours: a sweep removes what it does not know, and a wrong path must not cost a home folder. */
+#define FILES_MARKER "mayfly-files"
+#define FILES_STAGED ".put-" /* begins the names of files being written */
 
 struct files_dir {
-  int fd;
+  int fd, marker_fd; /* the marker is locked while it is open */
   char *path;
   char mark[9];     /* of this process: in the names of the files that it stages */
   bool has_tmpfile; /* files without a name can be made, and be given one */
 };
-/* MF_E_UNAVAILABLE: it cannot be made or used, or somebody else's things are in it. */
+/* MF_E_UNAVAILABLE: it cannot be made or used, another process uses it, or somebody else's things are in it. */
 MF_MUST_USE enum mf_code files_dir_open(const char *path, struct files_dir *ret, struct mf_err *err);
 void files_dir_close(struct files_dir *d); /* fine on one that was not opened */
 

@@ -466,6 +466,22 @@ static void a_folder_of_somebody_else(void **state)
   harness_remove(folder);
 }
 
+static void open_twice(struct fixture *f)
+{
+  struct mf_files *other = NULL;
+  put(f, "a", MF_STR("abc"));
+  assert_int_equal(mf_files_open(f->h.pool, f->dir, QUOTA, &other, &f->err), MF_E_UNAVAILABLE);
+  assert_non_null(strstr(f->err.msg, "is used by another process; end that one, or name another folder"));
+  assert_null(other);
+  reopen(f);
+  assert_int_equal(mf_files_used(f->files), 3);
+}
+
+static void one_process_at_a_time(void **state)
+{
+  both_ways(open_twice);
+}
+
 /* ---- quota ---- */
 
 static void fill(struct fixture *f)
@@ -675,6 +691,7 @@ int main(void)
     cmocka_unit_test(links_lead_nowhere),
     cmocka_unit_test(damaged_content),
     cmocka_unit_test(a_folder_of_somebody_else),
+    cmocka_unit_test(one_process_at_a_time),
     cmocka_unit_test(the_quota),
     cmocka_unit_test(counting_is_exact_in_a_crowd),
     cmocka_unit_test(a_sweep),

@@ -15,9 +15,9 @@
 #include "loop/work.h"
 
 struct mf_files;
-/* dir: made with mode 0700 when absent (its parent must exist); one that has other things in it is refused, because
- * they would be swept. It is given that mode when others could enter it. bytes_max: of all files together; over it a
- * write is MF_E_LIMIT. Counts what is there already. May block (start-up). */
+/* dir: made with mode 0700 when absent (its parent must exist). MF_E_UNAVAILABLE: it has other things in it (which would
+ * be swept), or another process has it open. It is given that mode when others could enter it. bytes_max: of all files
+ * together; over it a write is MF_E_LIMIT. Counts what is there already. May block (start-up). */
 MF_MUST_USE enum mf_code mf_files_open(struct mf_pool *pool, const char *dir, uint64_t bytes_max, struct mf_files **ret,
                                        struct mf_err *err);
 void mf_files_close(struct mf_files *f);          /* when no call is under way; NULL is fine */
