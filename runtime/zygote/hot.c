@@ -91,9 +91,8 @@ __attribute__((noreturn)) static void rehearse(struct zygote *z, const char *sou
   PyObject *r = PyObject_CallNoArgs(z->prepare);
   if (!r)
     _exit(1);
-  struct zyg_job job = { .source = source, .source_n = strlen(source) };
-  snprintf(job.path, sizeof job.path, "/mnt/task/main.py");
-  job.end = job.argv = source;
+  struct zyg_job job;
+  zyg_job_of(&job, source);
   struct mf_child_word word = { 0 };
   zyg_script_run(z, &job, &word);
   if (word.exit_code != 0)

@@ -4,7 +4,6 @@
 #include "zygote-internal.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -328,9 +327,8 @@ PyObject *zyg_script_rehearse(struct zygote *z, const char *source, int rounds)
     return PyErr_Format(PyExc_RuntimeError, "rehearse: no sys.path, sys.argv or __main__");
   Py_INCREF(argv);
   Py_INCREF(main);
-  struct zyg_job job = { .source = source, .source_n = strlen(source) };
-  snprintf(job.path, sizeof job.path, "/mnt/task/main.py");
-  job.end = job.argv = source;
+  struct zyg_job job;
+  zyg_job_of(&job, source);
   struct mf_child_word word = { 0 };
   for (int i = 0; i < rounds && word.exit_code == 0; i++) {
     PyObject *r = PyObject_CallNoArgs(z->prepare);

@@ -109,6 +109,8 @@ struct zyg_job {
   const char *end;
   char path[300]; /* of the script: /mnt/task/<name>, NUL-terminated */
 };
+/* A program of ours, for rehearsals: no arguments, no files. Borrows `source`. */
+void zyg_job_of(struct zyg_job *job, const char *source);
 /* 0, or a step's name in *ret_step and -errno. */
 int zyg_job_receive(struct zyg_job *job, const char **ret_step);
 int zyg_job_limits(const struct zyg_job *job);
