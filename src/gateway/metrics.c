@@ -184,7 +184,7 @@ static void write_tasks(struct text *t, const struct mf_gateway *g)
     return;
   struct mf_tasks_stats s = mf_tasks_stats(g->parts.tasks);
   single(t, "tasks_submitted_total", "counter", "Tasks that were taken.", s.submitted);
-  single(t, "tasks_refused_total", "counter", "Tasks that found the queue full.", s.refused);
+  single(t, "tasks_refused_total", "counter", "Tasks that found the queue full.", s.refused + g->metrics.tasks_refused);
   head(t, "tasks_total", "counter", "Tasks that have ended, by status.");
   for (unsigned i = MF_TASK_SUCCEEDED; i < MF_TASK_STATE_N; i++)
     line(t, "mayfly_tasks_total{status=\"%s\"} %" PRIu64 "\n", mf_gw_task_state_name((enum mf_task_state)i),

@@ -19,7 +19,8 @@ struct mf_gw_metrics {
   uint64_t requests[MF_GW_ROUTES_MAX + 1][MF_GW_STATUS_N];
   uint64_t refusals[MF_GW_STATUS_N];
   struct mf_gw_histogram seconds[MF_GW_ROUTES_MAX + 1], first_event;
-  uint64_t unfinished; /* answers that began and did not come to their end */
+  uint64_t tasks_refused; /* for a full queue, before they were read */
+  uint64_t unfinished;    /* answers that began and did not come to their end */
 };
 void mf_gw_histogram_add(struct mf_gw_histogram *h, uint64_t ns);
 /* route_i: of the table, or MF_GW_ROUTES_MAX; status 0: the client had gone before an answer. */

@@ -258,6 +258,7 @@ static bool has_no_room(struct mf_gw_request *r, enum mf_code *ret_code)
   if (mf_http_header(r->x, "idempotency-key").len > 0 ||
       mf_tasks_has_room(r->g->parts.tasks, mf_str_of(r->owner), &f.retry_s))
     return false;
+  r->g->metrics.tasks_refused++;
   (void)!mf_fail(&f.err, MF_E_CAPACITY, 0, "the queue is full; try again in %u s", f.retry_s);
   *ret_code = mf_gw_refuse_submit(r, MF_E_CAPACITY, &f);
   return true;

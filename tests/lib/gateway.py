@@ -120,13 +120,14 @@ class Model(Server):
 
 class Gateway(Server):
     """`settings`: keys of [code_interpreter], over what the tests want; `env`: more environment; `options`: more of the
-    command line. A home that is given is kept, one of our own is removed."""
+    command line. A home that is given is kept, one of our own is removed. upstream None: no LLM server, the task API
+    alone."""
 
     def __init__(self, upstream, options=(), settings=None, env=None, home=None, interpreter=True, wait=True):
         self.own_home = None if home else tempfile.TemporaryDirectory(prefix="mf-home-")
         self.home = home or self.own_home.name
         self.log_path = os.path.join(self.home, "log")
-        base = upstream if isinstance(upstream, str) else "http://127.0.0.1:%d" % upstream.port
+        base = upstream if upstream is None or isinstance(upstream, str) else "http://127.0.0.1:%d" % upstream.port
         keep = {k: v for k, v in os.environ.items()
                 if not k.startswith(("AGENTIC_", "OPENAI_", "OIDC_", "GATEWAY_", "LLM_", "DATABASE_", "SQLITE_", "CORS_"))}
         keep.update(AGENTIC_API_HOME=self.home, MAYFLY_RUNTIME=places.runtime() or "", ENABLE_OPENAPI_DOCS="true")
@@ -135,7 +136,7 @@ class Gateway(Server):
             settings = dict({"enabled": "true", "pool_data": 0}, **(settings or {}))
             keep.update({"AGENTIC_CODE_INTERPRETER_" + k.upper(): str(v) for k, v in settings.items()})
         keep.update(env or {})
-        argv = [places.mayfly(), "serve", "--llm-api-base", base, "--gateway-host", "127.0.0.1",
+        argv = [places.mayfly(), "serve", *(["--llm-api-base", base] if base else []), "--gateway-host", "127.0.0.1",
                 "--gateway-port", "0", "--skip-llm-ready-check", *options]
         with open(self.log_path, "ab") as log_file:
             self.start(argv, keep, log_file)
