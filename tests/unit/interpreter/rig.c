@@ -2,8 +2,11 @@
 #include "rig.h"
 
 #include <dirent.h>
+#include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -244,6 +247,47 @@ void rig_run_killed(const struct rig *like, void (*first)(struct rig *r), void (
   run(like, dir, second);
   snprintf(command, sizeof(command), "rm -rf %s", dir);
   assert_int_equal(system(command), 0);
+}
+
+static bool write_text(const char *path, const char *text)
+{
+  int fd = open(path, O_WRONLY | O_CLOEXEC);
+  bool is_ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+  if (fd >= 0)
+    close(fd);
+  return is_ok;
+}
+
+static bool become_root_of_a_namespace(void)
+{
+  char uids[40], gids[40];
+  snprintf(uids, sizeof(uids), "0 %u 1", geteuid());
+  snprintf(gids, sizeof(gids), "0 %u 1", getegid());
+  return unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 && write_text("/proc/self/uid_map", uids) &&
+         write_text("/proc/self/setgroups", "deny") && write_text("/proc/self/gid_map", gids);
+}
+
+bool rig_run_on_small_disk(const struct rig *like, const char *size, void (*body)(struct rig *r))
+{
+  enum { CANNOT = 77 };
+  char dir[] = "/tmp/mayfly-test-tasks-XXXXXX", options[32];
+  snprintf(options, sizeof(options), "size=%s", size);
+  assert_non_null(mkdtemp(dir));
+  fflush(stdout);
+  pid_t pid = fork();
+  assert_int_not_equal(pid, -1);
+  if (pid == 0) {
+    if ((unshare(CLONE_NEWNS) != 0 && !become_root_of_a_namespace()) ||
+        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 || mount("mf", dir, "tmpfs", 0, options) != 0)
+      _exit(CANNOT);
+    run(like, dir, body);
+    _exit(0);
+  }
+  int status = 0;
+  assert_int_equal(waitpid(pid, &status, 0), pid);
+  assert_int_equal(rmdir(dir), 0);
+  assert_true(WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == CANNOT));
+  return WEXITSTATUS(status) == 0;
 }
 
 void rig_run_both(const struct rig *like, void (*body)(struct rig *r))

@@ -56,6 +56,8 @@ void rig_run_in_memory(const struct rig *like, void (*body)(struct rig *r));
 void rig_run_on_disk(const struct rig *like, void (*body)(struct rig *r));
 /* On disk, in two processes: `first` kills its own, `second` finds what it left. */
 void rig_run_killed(const struct rig *like, void (*first)(struct rig *r), void (*second)(struct rig *r));
+/* On a file system of `size` ("3m") in a process of its own; false: this user cannot mount one. */
+bool rig_run_on_small_disk(const struct rig *like, const char *size, void (*body)(struct rig *r));
 struct rig rig_default(void);
 
 /* Stops and starts the service (not the process) over the same database and files. */

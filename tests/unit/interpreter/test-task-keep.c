@@ -132,6 +132,73 @@ static void test_room_for_files_is_full(void **state)
   rig_run_on_disk(&r, room_for_files_is_full);
 }
 
+/* ---- a full disk ---- */
+
+static int fill_disk(const struct rig *r)
+{
+  char path[128], block[4096] = "";
+  snprintf(path, sizeof(path), "%s/filler", r->dir);
+  int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  assert_int_not_equal(fd, -1);
+  for (size_t n = sizeof(block); n > 0; n /= 2)
+    while (write(fd, block, n) > 0)
+      ;
+  return fd;
+}
+
+static void free_disk(int fd)
+{
+  assert_int_equal(ftruncate(fd, 0), 0);
+  close(fd);
+}
+
+/* During an upload, and while results are collected: said clearly, and all of it works again with some room. */
+static void the_disk_is_full(struct rig *r)
+{
+  enum { LARGE = 600000 };
+  char *large = mf_xmalloc(LARGE + 1);
+  memset(large, 'x', LARGE);
+  large[LARGE] = 0;
+  const char *files[] = { "f", large, NULL };
+  struct mf_task_submitted s, other;
+  assert_ok(rig_try_submit_files(r, "me", "x", "", files, &s), &r->err);
+  rig_run_of(r, "x");
+  int fd = fill_disk(r);
+  assert_int_equal(rig_try_submit_files(r, "me", "y", "", files, &other), MF_E_UNAVAILABLE);
+  assert_string_equal(r->fault.code, "storage_full");
+  assert_int_equal(rig_folder_n(r), 1);
+  fake_finish(r, rig_run_of(r, "x"), MF_RUN_SUCCEEDED, MF_REASON_EXIT, "text", large);
+  wait_for_ends(r, 1);
+  assert_status(r, "me", s.id, "failed");
+  assert_member(r, "me", s.id, "reason", "\"disk\"");
+  assert_member(r, "me", s.id, "stdout", "\"text\"");
+  assert_member(r, "me", s.id, "rejectedArtifacts",
+                "[{\"path\":\"out/made.txt\",\"reason\":\"the server's room for files is full\"}]");
+  free_disk(fd);
+  tasks_sweep(r->tasks, r->self, true);
+  assert_int_equal(r->tasks->unsaved_n, 0);
+  assert_ok(rig_try_submit_files(r, "me", "y", "", files, &other), &r->err);
+  fake_finish(r, rig_run_of(r, "y"), MF_RUN_SUCCEEDED, MF_REASON_EXIT, "", "made");
+  wait_for_ends(r, 2);
+  assert_status(r, "me", other.id, "succeeded");
+  rig_restart(r);
+  assert_status(r, "me", s.id, "failed");
+  assert_ok(rig_delete(r, "me", s.id), &r->err);
+  assert_ok(rig_delete(r, "me", other.id), &r->err);
+  assert_int_equal(mf_tasks_stats(r->tasks).files_bytes, 0);
+  assert_int_equal(rig_folder_n(r), 0);
+  free(large);
+}
+
+static void test_the_disk_is_full(void **state)
+{
+  const struct rig r = rig_default();
+  if (!rig_run_on_small_disk(&r, "3m", the_disk_is_full)) {
+    print_message("# this user cannot mount a file system\n");
+    skip();
+  }
+}
+
 /* ---- a database that takes nothing ---- */
 
 /* A database whose file was moved away takes nothing until it is back. */
@@ -316,10 +383,15 @@ static void test_an_hour_and_a_day(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_an_hour_and_a_day),           cmocka_unit_test(the_oldest_go_without_a_database),
-    cmocka_unit_test(test_room_for_files_is_full),      cmocka_unit_test(test_the_end_cannot_be_stored),
-    cmocka_unit_test(test_the_start_cannot_be_stored),  cmocka_unit_test(test_closed_in_order),
-    cmocka_unit_test(test_closed_while_a_hundred_wait), cmocka_unit_test(test_killed),
+    cmocka_unit_test(test_an_hour_and_a_day),
+    cmocka_unit_test(the_oldest_go_without_a_database),
+    cmocka_unit_test(test_room_for_files_is_full),
+    cmocka_unit_test(test_the_disk_is_full),
+    cmocka_unit_test(test_the_end_cannot_be_stored),
+    cmocka_unit_test(test_the_start_cannot_be_stored),
+    cmocka_unit_test(test_closed_in_order),
+    cmocka_unit_test(test_closed_while_a_hundred_wait),
+    cmocka_unit_test(test_killed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,6 +38,7 @@ static void the_least(void **state)
   assert_int_equal(r.request.timeout_ms, 60000);
   assert_int_equal(r.request.memory_mb, 0); /* the default */
   assert_false(r.request.display_last_expression);
+  assert_int_equal(r.request.source_name.len, 0);
   assert_int_equal(r.file_n, 0);
   read_done(&r);
 }
@@ -47,10 +48,12 @@ static void everything(void **state)
   struct read r;
   assert_ok(read_text("{\"files\":[{\"name\":\"a/b.csv\",\"content\":\"eA==\"},{\"content\":\"\",\"name\":\"c\"}],"
                       "\"language\":\"python\",\"code\":\"print(1)\",\"limits\":{\"timeoutMs\":1,\"memoryMb\":64},"
-                      "\"policy\":{\"network\":\"disabled\",\"packages\":\"base\"},\"display_last_expression\":true}",
+                      "\"policy\":{\"network\":\"disabled\",\"packages\":\"base\"},\"display_last_expression\":true,"
+                      "\"source_name\":\"a b.py\"}",
                       &r),
             &r.err);
   assert_true(mf_str_is(r.request.code, "print(1)"));
+  assert_true(mf_str_is(r.request.source_name, "a b.py"));
   assert_int_equal(r.request.timeout_ms, 1);
   assert_int_equal(r.request.memory_mb, 64);
   assert_true(r.request.display_last_expression);
@@ -104,6 +107,7 @@ static void each_fault_is_named(void **state)
     { "{" BASE ",\"policy\":{\"packages\":\"all\"}}", "policy.packages", "invalid_value" },
     { "{" BASE ",\"policy\":{\"egress\":1}}", "policy.egress", "unknown_parameter" },
     { "{" BASE ",\"display_last_expression\":1}", "display_last_expression", "invalid_type" },
+    { "{" BASE ",\"source_name\":null}", "source_name", "invalid_type" },
     { "{" BASE ",\"files\":{}}", "files", "invalid_type" },
     { "{" BASE ",\"files\":[1]}", "files[0]", "invalid_type" },
     { "{" BASE ",\"files\":[{\"name\":\"a\",\"content\":\"\"},{\"name\":\"b\"}]}", "files[1].content",
