@@ -154,7 +154,9 @@ static enum mf_code revoke(struct db *d, struct op *op, struct mf_err *err)
 enum mf_code mf_storage_revoke_key(struct mf_storage *s, struct mf_fiber *self, struct mf_str id, uint64_t revoked_ms,
                                    struct mf_err *err)
 {
-  static const struct op_kind kind = { .doing = "revoke an API key", .is_write = true, .apply = revoke };
+  static const struct op_kind kind = {
+    .doing = "revoke an API key", .is_write = true, .apply = revoke, .uses_reserve = true
+  };
   if (revoked_ms == 0 || revoked_ms > INT64_MAX)
     return mf_fail(err, MF_E_INPUT, 0, "an API key is revoked at no sensible time");
   struct key_op o = { .op = { .kind = &kind }, .id = id, .revoked_ms = revoked_ms };

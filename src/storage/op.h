@@ -13,6 +13,7 @@ struct op_kind {
   /* Inside a transaction of the caller's, on a worker. A failed one is undone. */
   enum mf_code (*apply)(struct db *d, struct op *op, struct mf_err *err);
   void (*drop)(struct op *op); /* frees what apply has loaded; NULL: it loads nothing */
+  bool uses_reserve;           /* it must be written on a full disk, too, or makes room (reserve.h) */
 };
 
 /* The first member of what a kind needs and loads. */
@@ -30,5 +31,7 @@ void op_read(struct db *d, struct op *op);
 /* Operations that came together share one transaction and one sync of the disk; each succeeds or fails for itself.
  * Thread: a worker. */
 void op_write(struct db *d, struct op *const *ops, unsigned n);
+/* One that has failed, once more. */
+void op_write_again(struct db *d, struct op *op);
 
 #endif

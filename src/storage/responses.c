@@ -191,7 +191,9 @@ static enum mf_code delete_one(struct db *d, struct op *op, struct mf_err *err)
 enum mf_code mf_storage_delete_response(struct mf_storage *s, struct mf_fiber *self, struct mf_str id,
                                         struct mf_err *err)
 {
-  static const struct op_kind kind = { .doing = "delete a response", .is_write = true, .apply = delete_one };
+  static const struct op_kind kind = {
+    .doing = "delete a response", .is_write = true, .apply = delete_one, .uses_reserve = true
+  };
   struct delete_op op = { { .kind = &kind }, id };
   return storage_run(s, self, &op.op, err);
 }

@@ -9,10 +9,12 @@
 #include "storage/storage.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 
 #include "migrations.h"
 #include "op.h"
+#include "reserve.h"
 #include "url.h"
 #include "base/banned.h"
 
@@ -36,6 +38,7 @@ struct mf_storage {
   char *path; /* NULL: in memory */
   struct db_file file;
   struct db writer;
+  struct reserve reserve; /* of whoever has the writer */
   struct turns writes;
   bool is_writing;
   struct db readers[READERS_MAX];
@@ -91,6 +94,7 @@ enum mf_code mf_storage_open(struct mf_loop *loop, struct mf_pool *pool, const c
   struct mf_storage *s = mf_xcalloc(1, sizeof(*s));
   s->pool = pool;
   s->path = path;
+  s->reserve.fd = -1;
   turns_init(&s->writes);
   turns_init(&s->reads);
   code = db_open_writer(&s->writer, s->path, err);
@@ -102,6 +106,7 @@ enum mf_code mf_storage_open(struct mf_loop *loop, struct mf_pool *pool, const c
     mf_storage_close(s);
     return code;
   }
+  reserve_open(&s->reserve, s->path);
   *ret = s;
   return MF_OK;
 }
@@ -119,6 +124,7 @@ void mf_storage_close(struct mf_storage *s)
   for (unsigned i = 0; i < READERS_MAX; i++)
     db_close(&s->readers[i]);
   db_close(&s->writer);
+  reserve_close(&s->reserve);
   free(s->path);
   free(s);
 }
@@ -140,6 +146,26 @@ static void fail_batch(struct batch *b, enum mf_code code, const struct mf_err *
   }
 }
 
+static bool needs_reserve(const struct op *op)
+{
+  return op->kind->uses_reserve && op->code == MF_E_UNAVAILABLE && op->err.sys == ENOSPC;
+}
+
+static void write_batch(struct mf_storage *s, struct batch *b)
+{
+  bool is_spent = false, any_ok = false;
+  op_write(&s->writer, b->ops, b->n);
+  for (unsigned i = 0; i < b->n; i++) {
+    if (needs_reserve(b->ops[i]) && (is_spent || reserve_spend(&s->reserve))) {
+      is_spent = true;
+      op_write_again(&s->writer, b->ops[i]);
+    }
+    any_ok = any_ok || b->ops[i]->code == MF_OK;
+  }
+  if (any_ok)
+    reserve_refill(&s->reserve);
+}
+
 /* On a worker. */
 static void run_batch(void *user)
 {
@@ -150,7 +176,7 @@ static void run_batch(void *user)
   if (code)
     fail_batch(b, code, &err);
   else
-    op_write(&s->writer, b->ops, b->n);
+    write_batch(s, b);
 }
 
 /* Takes what waits, one's own first, and hands over to the next. */

@@ -210,7 +210,9 @@ enum mf_code mf_storage_finish_task(struct mf_storage *s, struct mf_fiber *self,
                                     enum mf_task_state state, uint64_t finished_ms, uint64_t expires_ms,
                                     uint64_t artifact_bytes, struct mf_str result, struct mf_err *err)
 {
-  static const struct op_kind kind = { .doing = "finish a task", .is_write = true, .apply = finish };
+  static const struct op_kind kind = {
+    .doing = "finish a task", .is_write = true, .apply = finish, .uses_reserve = true
+  };
   const struct mf_store_task t = { .id = id,
                                    .state = state,
                                    .finished_ms = finished_ms,
@@ -392,7 +394,7 @@ static enum mf_code expire(struct db *d, struct op *op, struct mf_err *err)
 enum mf_code mf_storage_expire_tasks(struct mf_storage *s, struct mf_fiber *self, uint64_t now_ms, unsigned limit,
                                      struct mf_stored_tasks **ret, struct mf_err *err)
 {
-  static const struct op_kind kind = { "expire tasks", true, expire, drop_loaded };
+  static const struct op_kind kind = { "expire tasks", true, expire, drop_loaded, .uses_reserve = true };
   struct task_op o = { .op = { .kind = &kind },
                        .at_ms = MF_MIN(now_ms, (uint64_t)INT64_MAX),
                        .limit = MF_MIN(limit, (unsigned)EXPIRE_MAX) };
@@ -414,7 +416,9 @@ static enum mf_code forget(struct db *d, struct op *op, struct mf_err *err)
 enum mf_code mf_storage_forget_tasks(struct mf_storage *s, struct mf_fiber *self, uint64_t before_ms,
                                      struct mf_err *err)
 {
-  static const struct op_kind kind = { .doing = "forget tasks", .is_write = true, .apply = forget };
+  static const struct op_kind kind = {
+    .doing = "forget tasks", .is_write = true, .apply = forget, .uses_reserve = true
+  };
   enum mf_code code;
   struct task_op o;
   do {
@@ -437,7 +441,9 @@ static enum mf_code delete (struct db *d, struct op *op, struct mf_err *err) {
 enum mf_code mf_storage_delete_task(struct mf_storage *s, struct mf_fiber *self, struct mf_str owner, struct mf_str id,
                                     struct mf_err *err)
 {
-  static const struct op_kind kind = { .doing = "delete a task", .is_write = true, .apply = delete };
+  static const struct op_kind kind = {
+    .doing = "delete a task", .is_write = true, .apply = delete, .uses_reserve = true
+  };
   struct task_op o = { .op = { .kind = &kind }, .id = id, .owner = owner };
   return storage_run(s, self, &o.op, err);
 }

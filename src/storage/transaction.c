@@ -81,6 +81,12 @@ static void write_one(struct db *d, struct op *op)
   roll_back(d);
 }
 
+void op_write_again(struct db *d, struct op *op)
+{
+  fail_op(op, MF_OK, &(struct mf_err){ 0 });
+  write_one(d, op);
+}
+
 void op_write(struct db *d, struct op *const *ops, unsigned n)
 {
   if (n == 1) {
@@ -100,8 +106,6 @@ void op_write(struct db *d, struct op *const *ops, unsigned n)
     return;
   /* One that is too much for the disk must not take the others along: each again, for itself. */
   roll_back(d);
-  for (unsigned i = 0; i < n; i++) {
-    fail_op(ops[i], MF_OK, &(struct mf_err){ 0 });
-    write_one(d, ops[i]);
-  }
+  for (unsigned i = 0; i < n; i++)
+    op_write_again(d, ops[i]);
 }

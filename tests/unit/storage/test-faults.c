@@ -1,6 +1,7 @@
 /* What goes wrong around a database: each is a clear error, and what was acknowledged is there when it is over. */
 #include "unit.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "harness.h"
+#include "storage/tasks.h"
 #include "base/banned.h"
 
 struct fixture {
@@ -412,6 +414,81 @@ static void a_new_database_on_a_full_disk(void **state)
   in_small_file_system(*state, "size=64k", create_on_full);
 }
 
+/* ---- what a full disk takes all the same ---- */
+
+static off_t reserve_bytes(struct fixture *f)
+{
+  struct stat st;
+  char *path = mf_xasprintf("%s-reserve", f->path);
+  CHECK(stat(path, &st) == 0);
+  free(path);
+  return st.st_size;
+}
+
+static enum mf_code put_task(struct fixture *f, struct mf_fiber *self, unsigned number)
+{
+  char id[20];
+  struct mf_stored_tasks *other = NULL;
+  snprintf(id, sizeof(id), "t%u", number);
+  const struct mf_store_task t = { .id = mf_str_of(id), .request = MF_STR("{}") };
+  return mf_storage_put_task(f->h.storage, self, &t, &other, &f->h.err);
+}
+
+static enum mf_code finish_task(struct fixture *f, struct mf_fiber *self, const char *id, size_t result_bytes)
+{
+  char *result = mf_xcalloc(1, result_bytes);
+  enum mf_code code = mf_storage_finish_task(f->h.storage, self, mf_str_of(id), MF_TASK_FAILED, 1, 2, 0,
+                                             (struct mf_str){ result, result_bytes }, &f->h.err);
+  free(result);
+  return code;
+}
+
+static void end_tasks_on_full(void *user)
+{
+  struct fixture *f = user;
+  struct mf_fiber *self = mf_fiber_self(f->h.loop);
+  struct mf_stored_tasks *t = NULL;
+  char filler[300], block[512] = "";
+  snprintf(filler, sizeof(filler), "%s/filler", f->folder);
+  int fd = open(filler, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  CHECK(reserve_bytes(f) > 0);
+  unsigned n = 0;
+  for (; put_task(f, self, n) == MF_OK; n++)
+    while (n >= 20 && write(fd, block, sizeof(block)) > 0)
+      ;
+  CHECK(n > 20 && f->h.err.code == MF_E_UNAVAILABLE && f->h.err.sys == ENOSPC);
+  CHECK(reserve_bytes(f) > 0); /* new tasks do not get it */
+  CHECK(finish_task(f, self, "t0", 300000) == MF_OK);
+  CHECK(reserve_bytes(f) == 0);
+  CHECK(finish_task(f, self, "t1", 100) == MF_OK);
+  CHECK(mf_storage_expire_tasks(f->h.storage, self, 2, 10, &t, &f->h.err) == MF_OK);
+  CHECK(mf_stored_tasks_n(t) == 2);
+  mf_stored_tasks_free(t);
+  /* It is not without end. */
+  while (write(fd, block, sizeof(block)) > 0)
+    ;
+  CHECK(finish_task(f, self, "t2", 3000000) == MF_E_UNAVAILABLE);
+  /* With room it is there again, some writes later. */
+  CHECK(ftruncate(fd, 0) == 0);
+  close(fd);
+  for (unsigned i = 0; i < 100; i++)
+    CHECK(put_task(f, self, 100000 + i) == MF_OK);
+  CHECK(reserve_bytes(f) > 0);
+}
+
+static void use_reserve(void *user)
+{
+  struct fixture *f = user;
+  CHECK(harness_open(&f->h, f->path) == MF_OK);
+  harness_call(&f->h, end_tasks_on_full, f);
+  harness_close(&f->h);
+}
+
+static void tasks_end_and_expire_on_a_full_disk(void **state)
+{
+  in_small_file_system(*state, "size=16m", use_reserve);
+}
+
 static void go_read_only(void *user)
 {
   struct fixture *f = user;
@@ -455,6 +532,7 @@ int main(void)
     TEST(a_database_that_another_has_locked),
     TEST(a_full_disk),
     TEST(a_new_database_on_a_full_disk),
+    TEST(tasks_end_and_expire_on_a_full_disk),
     TEST(a_read_only_file_system),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
