@@ -54,6 +54,7 @@ bench:
 	@$(MAKE) --no-print-directory build
 	@bench/run
 	@bench/gateway
+	@bench/tasks
 
 SECONDS_EACH ?= 600
 fuzz:

@@ -2,7 +2,7 @@
  * `finished` event, result in hand. The provider lives as long as this program, and the loop runs between the commands,
  * so that pools refill as they would in a gateway.
  *
- *   mf-bench-driver --runtime DIR --zygote DIR [--checkpoint auto|off] [--pool N] [--job NAME=FILE]…
+ *   mf-bench-driver --runtime DIR --zygote DIR [--checkpoint auto|off] [--pool N] [--job NAME=FILE]… [--file NAME=FILE]
  *   commands: once stdlib|data JOB; rate stdlib|data JOB RUNNING MS; info */
 #include <fcntl.h>
 #include <getopt.h>
@@ -36,6 +36,8 @@ struct bench {
   size_t in_n;
   struct job jobs[JOBS_MAX];
   unsigned job_n;
+  struct job input; /* a file that each run is given; name NULL: none */
+  struct mf_sandbox_file input_file;
   int status;
 
   /* the command that is being carried out */
@@ -197,6 +199,11 @@ static void take_command(struct bench *b, char *line)
   b->spec = (struct mf_sandbox_spec){ .source = { job->source, job->source_n },
                                       .runtime = is_data ? MF_RUNTIME_DATA : MF_RUNTIME_STDLIB };
   mf_sandbox_limits_default(&b->spec.limits);
+  if (b->input.name) {
+    b->input_file = (struct mf_sandbox_file){ mf_str_of(b->input.name), { b->input.source, b->input.source_n } };
+    b->spec.files = &b->input_file;
+    b->spec.file_n = 1;
+  }
   b->is_rate = is_rate;
   b->want = (unsigned)running;
   b->done_n = b->pool_n = 0;
@@ -250,28 +257,35 @@ static void on_ready(void *user, enum mf_code code, const struct mf_err *err)
 
 /* ---- options ---- */
 
-enum option_id { OPT_RUNTIME = 1, OPT_ZYGOTE, OPT_CHECKPOINT, OPT_POOL, OPT_JOB };
+enum option_id { OPT_RUNTIME = 1, OPT_ZYGOTE, OPT_CHECKPOINT, OPT_POOL, OPT_JOB, OPT_FILE };
 static const struct option options[] = {
   { "runtime", required_argument, NULL, OPT_RUNTIME },
   { "zygote", required_argument, NULL, OPT_ZYGOTE },
   { "checkpoint", required_argument, NULL, OPT_CHECKPOINT },
   { "pool", required_argument, NULL, OPT_POOL },
   { "job", required_argument, NULL, OPT_JOB },
+  { "file", required_argument, NULL, OPT_FILE },
   { 0 },
 };
 
-static enum mf_code add_job(struct bench *b, const char *arg, struct mf_err *err)
+static enum mf_code read_named(const char *option, const char *arg, struct job *ret, struct mf_err *err)
 {
   const char *eq = strchr(arg, '=');
-  if (!eq || b->job_n == JOBS_MAX)
-    return mf_fail(err, MF_E_INPUT, 0, "--job: expected at most %d of NAME=FILE, got '%s'", JOBS_MAX, arg);
-  struct job *j = &b->jobs[b->job_n];
-  enum mf_code code = mf_read_file(AT_FDCWD, eq + 1, MF_SOURCE_BYTES_MAX, &j->source, &j->source_n, err);
-  if (code != MF_OK)
-    return code;
-  j->name = mf_xasprintf("%.*s", (int)(eq - arg), arg);
-  b->job_n++;
-  return MF_OK;
+  if (!eq || ret->name)
+    return mf_fail(err, MF_E_INPUT, 0, "%s: expected one NAME=FILE, got '%s'", option, arg);
+  enum mf_code code = mf_read_file(AT_FDCWD, eq + 1, MF_SOURCE_BYTES_MAX, &ret->source, &ret->source_n, err);
+  if (code == MF_OK)
+    ret->name = mf_xasprintf("%.*s", (int)(eq - arg), arg);
+  return code;
+}
+
+static enum mf_code add_job(struct bench *b, const char *arg, struct mf_err *err)
+{
+  if (b->job_n == JOBS_MAX)
+    return mf_fail(err, MF_E_INPUT, 0, "--job: at most %d", JOBS_MAX);
+  enum mf_code code = read_named("--job", arg, &b->jobs[b->job_n], err);
+  b->job_n += code == MF_OK;
+  return code;
 }
 
 static enum mf_code take_option(struct bench *b, int opt, struct mf_local_config *c, struct mf_err *err)
@@ -296,6 +310,8 @@ static enum mf_code take_option(struct bench *b, int opt, struct mf_local_config
     return code;
   case OPT_JOB:
     return add_job(b, optarg, err);
+  case OPT_FILE:
+    return read_named("--file", optarg, &b->input, err);
   default:
     return mf_fail(err, MF_E_INPUT, 0, "unknown option; see the top of mf-bench-driver.c");
   }
@@ -337,5 +353,7 @@ int main(int argc, char **argv)
     free(b.jobs[i].name);
     free(b.jobs[i].source);
   }
+  free(b.input.name);
+  free(b.input.source);
   return b.status;
 }

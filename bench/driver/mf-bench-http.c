@@ -4,8 +4,11 @@
  *   mf-bench-http
  *   load PORT PID CONNECTIONS COUNT FILE    POST FILE to /v1/responses COUNT times over kept connections:
  *                                           {"ms": [0.31, …], "cpuMs": 20.1, "events": 200}
+ *   task PORT PID CONNECTIONS COUNT FILE    POST FILE to /v1/tasks, then GET the task with a wait, COUNT times: "ms" is
+ *                                           from the first byte of the one to the last of the other
  *
- * Every answer must be a 200 with a completed response, and all must have the same number of events. */
+ * Every answer must be a 200 with a completed response (of a task: it succeeded), and all must have the same number of
+ * events. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -33,6 +36,7 @@
 
 struct connection {
   int fd;             /* -1: none */
+  bool is_second;     /* a task is being waited for */
   uint64_t begin_ns;  /* 0: no request is under way */
   size_t head_n;      /* with the empty line; 0: not there yet */
   uint64_t body_n;    /* chunked: UINT64_MAX */
@@ -41,6 +45,7 @@ struct connection {
 
 struct load {
   uint64_t port, pid, connections, count;
+  bool is_task;
   struct mf_buf request; /* head and body */
   struct connection all[MF_BENCH_RUNNING_MAX];
   uint64_t begun, ended, events;
@@ -90,13 +95,32 @@ static enum mf_code ask(struct load *l, struct connection *c, struct mf_err *err
   return MF_OK;
 }
 
+/* The task that was acknowledged, with a wait for its end. */
+static enum mf_code ask_second(struct load *l, struct connection *c, struct mf_err *err)
+{
+  static const char key[] = "\"taskId\":\"";
+  char text[200];
+  const char *id = memmem(c->text.ptr, c->text.len, key, sizeof key - 1);
+  if (!id)
+    return mf_fail(err, MF_E_INPUT, 0, "an answer has no taskId");
+  id += sizeof key - 1;
+  int n = snprintf(text, sizeof text, "GET /v1/tasks/%.*s?wait=60 HTTP/1.1\r\nHost: 127.0.0.1:%ju\r\n\r\n",
+                   (int)strcspn(id, "\""), id, (uintmax_t)l->port);
+  mf_buf_truncate(&c->text, 0);
+  c->head_n = 0;
+  c->is_second = true;
+  if (n >= (int)sizeof text || send(c->fd, text, (size_t)n, MSG_NOSIGNAL) != n)
+    return mf_fail(err, MF_E_SYS, errno, "send");
+  return MF_OK;
+}
+
 static enum mf_code read_head(struct connection *c, struct mf_err *err)
 {
   const char *end = memmem(c->text.ptr, c->text.len, "\r\n\r\n", 4);
   if (!end)
     return MF_OK;
   struct mf_str head = { c->text.ptr, (size_t)(end - c->text.ptr) + 4 };
-  if (head.len < 12 || memcmp(head.ptr, "HTTP/1.1 200", 12) != 0)
+  if (head.len < 12 || (memcmp(head.ptr, "HTTP/1.1 200", 12) != 0 && memcmp(head.ptr, "HTTP/1.1 202", 12) != 0))
     return mf_fail(err, MF_E_INPUT, 0, "the answer begins %.*s", (int)(c->text.len > 300 ? 300 : c->text.len),
                    c->text.ptr);
   for (const char *p = head.ptr; p < end; p = (const char *)memchr(p, '\n', (size_t)(end + 2 - p)) + 1) {
@@ -129,7 +153,7 @@ static uint64_t count_events(struct mf_str text)
 static enum mf_code finish(struct load *l, struct connection *c, uint64_t now_ns, struct mf_err *err)
 {
   struct mf_str text = mf_buf_str(&c->text);
-  if (!has(text, "\"status\":\"completed\""))
+  if (!has(text, l->is_task ? "\"status\":\"succeeded\"" : "\"status\":\"completed\""))
     return mf_fail(err, MF_E_INPUT, 0, "an answer is not completed: %.*s", (int)(text.len > 600 ? 600 : text.len),
                    text.ptr);
   mf_jw_f64(&l->answer.w, (double)(now_ns - c->begin_ns) / 1e6);
@@ -140,6 +164,7 @@ static enum mf_code finish(struct load *l, struct connection *c, uint64_t now_ns
   l->events = events;
   l->ended++;
   c->begin_ns = 0;
+  c->is_second = false;
   return MF_OK;
 }
 
@@ -154,6 +179,8 @@ static enum mf_code take(struct load *l, struct connection *c, struct mf_err *er
     code = read_head(c, err);
   if (code || !is_whole(c))
     return code;
+  if (l->is_task && !c->is_second)
+    return ask_second(l, c, err);
   uint64_t now_ns = mf_now_ns();
   if ((code = finish(l, c, now_ns, err)))
     return code;
@@ -207,9 +234,9 @@ static enum mf_code make_request(struct load *l, const char *path, struct mf_err
   enum mf_code code = mf_read_file(AT_FDCWD, path, REQUEST_BYTES_MAX, &body, &n, err);
   if (!code)
     code = mf_buf_printf(&l->request,
-                         "POST /v1/responses HTTP/1.1\r\nHost: 127.0.0.1:%ju\r\nContent-Type: application/json\r\n"
+                         "POST /v1/%s HTTP/1.1\r\nHost: 127.0.0.1:%ju\r\nContent-Type: application/json\r\n"
                          "Content-Length: %zu\r\n\r\n",
-                         (uintmax_t)l->port, n);
+                         l->is_task ? "tasks" : "responses", (uintmax_t)l->port, n);
   if (!code)
     code = mf_buf_append(&l->request, body, n);
   free(body);
@@ -220,8 +247,9 @@ static enum mf_code do_load(struct load *l, char *line, struct mf_err *err)
 {
   char *w[6];
   unsigned n = mf_words(line, w, MF_ARRAY_N(w));
-  if (n != 6 || strcmp(w[0], "load") != 0)
-    return mf_fail(err, MF_E_INPUT, 0, "expected: load PORT PID CONNECTIONS COUNT FILE");
+  l->is_task = n == 6 && strcmp(w[0], "task") == 0;
+  if (n != 6 || (!l->is_task && strcmp(w[0], "load") != 0))
+    return mf_fail(err, MF_E_INPUT, 0, "expected: load or task, PORT PID CONNECTIONS COUNT FILE");
   enum mf_code code = mf_parse_u64(mf_str_of(w[1]), "PORT", 1, UINT16_MAX, &l->port, err);
   if (!code)
     code = mf_parse_u64(mf_str_of(w[2]), "PID", 1, INT32_MAX, &l->pid, err);
