@@ -131,11 +131,10 @@ static uint64_t sum_kb(const char *text, const char *a, const char *b)
   return x + y;
 }
 
-/* Page tables: reading one byte in each 2 MB of an empty mapping makes gigabytes of them and no page. */
-static uint64_t tables_of(const char *status)
+static uint64_t kb_of(const char *text, const char *key)
 {
   uint64_t v = 0;
-  return mf_proc_kb(status, "VmPTE", &v) ? v : 0;
+  return mf_proc_kb(text, key, &v) ? v : 0;
 }
 
 static bool read_with(pid_t pid, const char *file, const char *key, char *ret, size_t n)
@@ -202,13 +201,15 @@ void mf_proctree_drop_same_memory(struct mf_proctree *t)
   t->n = kept;
 }
 
+/* Not only pages: reading one byte in each 2 MB of an empty mapping makes gigabytes of page tables and no page, and a
+ * process can send its pages to the swap itself (MADV_PAGEOUT). */
 uint64_t mf_proctree_rss_bytes(const struct mf_proctree *t)
 {
   char text[4096];
   uint64_t sum = 0;
   for (unsigned i = 0; i < t->n; i++) {
     if (read_memory(t->pids[i], "status", "VmPTE", text, sizeof text, NULL))
-      sum += sum_kb(text, "RssAnon", "RssShmem") + tables_of(text);
+      sum += kb_of(text, "RssAnon") + sum_kb(text, "VmPTE", "VmSwap");
   }
   return sum;
 }
@@ -224,10 +225,12 @@ bool mf_proctree_pss_bytes(const struct mf_proctree *t, uint64_t *ret)
       continue;
     seen++;
     uint64_t anon;
-    /* the parts are told apart since Linux 5.4; what is mapped from files is not the guest's to answer for */
-    sum += mf_proc_kb(text, "Pss_Anon", &anon) ? sum_kb(text, "Pss_Anon", "Pss_Shmem") : pss;
+    /* the parts are told apart since Linux 5.4; what is mapped from files is not the guest's to answer for: it is the
+     * image's, the zygote's checkpoint, or counted as disk */
+    sum += mf_proc_kb(text, "Pss_Anon", &anon) ? anon : pss;
+    sum += kb_of(text, "SwapPss");
     if (read_memory(t->pids[i], "status", "VmPTE", text, sizeof text, NULL))
-      sum += tables_of(text);
+      sum += kb_of(text, "VmPTE");
   }
   *ret = sum;
   return seen > 0;

@@ -63,8 +63,17 @@ static uint64_t look_at_memory(struct mf_watchdog *w, struct mf_proctree *t)
       used = mf_proctree_pss_bytes(t, &pss) ? pss : used;
     }
   }
-  w->memory_seen = MF_MAX(w->memory_seen, used);
   return used;
+}
+
+/* Over the limit twice in a row: a process that starts or ends while the tree is read can be counted twice. */
+static bool is_over(struct mf_watchdog *w, uint64_t used)
+{
+  bool was_over = w->was_over;
+  w->was_over = used > w->memory_bytes;
+  if (!w->was_over || was_over)
+    w->memory_seen = MF_MAX(w->memory_seen, used);
+  return w->was_over && was_over;
 }
 
 enum mf_kill_cause mf_watchdog_look(struct mf_watchdog *w, uint64_t group_cpu_us, uint64_t *ret_wait_ns)
@@ -82,7 +91,7 @@ enum mf_kill_cause mf_watchdog_look(struct mf_watchdog *w, uint64_t group_cpu_us
   }
   if (w->memory_bytes > 0) {
     uint64_t used = look_at_memory(w, &t);
-    if (used > w->memory_bytes)
+    if (is_over(w, used))
       return MF_KILL_MEMORY;
     uint64_t memory_wait_ns = mf_watchdog_memory_wait_ns(used, w->memory_bytes);
     wait_ns = MF_MIN(wait_ns, memory_wait_ns);

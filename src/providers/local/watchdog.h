@@ -17,6 +17,7 @@ struct mf_watchdog {
   uint64_t cpu_us;       /* 0: no limit */
   uint64_t baseline;     /* memory at the start, for kernels that tell no proportional size */
   bool has_baseline;
+  bool was_over;                  /* at the last look; one alone is not believed */
   uint64_t memory_seen, cpu_seen; /* the most that was seen */
   unsigned cpu_n;
 };
