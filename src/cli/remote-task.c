@@ -41,6 +41,8 @@ static enum mf_code write_request(const struct mf_sandbox_spec *spec, struct mf_
   mf_jw_ku64(&w, "timeoutMs", spec->limits.wall_ms);
   mf_jw_ku64(&w, "memoryMb", spec->limits.memory_bytes >> 20);
   mf_jw_obj_end(&w);
+  if (spec->source_name.len > 0)
+    mf_jw_kstr(&w, "source_name", spec->source_name);
   if (spec->display_last_expression)
     mf_jw_kbool(&w, "display_last_expression", true);
   if (spec->file_n > 0) {

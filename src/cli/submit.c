@@ -108,6 +108,7 @@ static int submit(struct submit_args *a)
   for (unsigned i = 0; !code && i < a->file_n; i++)
     code = mf_input_add(in, a->files[i], &err);
   a->spec = (struct mf_sandbox_spec){ .source = { in->source, in->source_n },
+                                      .source_name = mf_str_of(in->source_name),
                                       .files = in->files,
                                       .file_n = in->file_n,
                                       .limits = a->limits,

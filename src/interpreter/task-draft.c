@@ -262,6 +262,16 @@ static enum mf_code check_spec(const struct mf_task_draft *d, const struct mf_ta
   return code ? blame(fault, MF_E_INPUT, "duplicate_name", "files") : MF_OK;
 }
 
+static enum mf_code check_source_name(struct mf_str name, struct mf_task_fault *fault, struct mf_err *err)
+{
+  if (name.len == 0)
+    return MF_OK;
+  enum mf_code code = mf_name_check(name, "source_name", err);
+  if (!code && memchr(name.ptr, '/', name.len))
+    code = mf_fail(err, MF_E_INPUT, 0, "source_name must be a file name without folders");
+  return code ? blame(fault, MF_E_INPUT, "invalid_value", "source_name") : MF_OK;
+}
+
 static enum mf_code check(const struct mf_task_draft *d, const struct mf_task_request *r, struct mf_str key,
                           struct mf_task_fault *fault, struct mf_err *err)
 {
@@ -270,6 +280,8 @@ static enum mf_code check(const struct mf_task_draft *d, const struct mf_task_re
   enum mf_code code = check_key(key, fault, err);
   if (!code)
     code = check_limits(d->tasks, r, fault, err);
+  if (!code)
+    code = check_source_name(r->source_name, fault, err);
   if (!code)
     code = check_spec(d, r, fault, err);
   return code;
@@ -282,6 +294,7 @@ static void fingerprint(const struct task *k, struct mf_str code, char ret[MF_SH
   int n = snprintf(line, sizeof(line), "%llu %u %d %zu %u\n", (unsigned long long)k->timeout_ms, k->memory_mb,
                    k->display_last_expression, code.len, k->input_n);
   mf_sha256_update(h, line, (size_t)n);
+  mf_sha256_update(h, k->source_name, strlen(k->source_name) + 1);
   mf_sha256_update(h, code.ptr, code.len);
   for (unsigned i = 0; i < k->input_n; i++) { /* a name has no control characters */
     mf_sha256_update(h, k->inputs[i].name, strlen(k->inputs[i].name) + 1);
@@ -301,6 +314,8 @@ static struct task *make_task(struct mf_task_draft *d, const struct mf_task_requ
   k->timeout_ms = r->timeout_ms;
   k->memory_mb = r->memory_mb ? r->memory_mb : MF_MIN(MF_TASK_MEMORY_MB_DEFAULT, t->config.memory_mb_max);
   k->display_last_expression = r->display_last_expression;
+  snprintf(k->source_name, sizeof(k->source_name), "%.*s", (int)r->source_name.len,
+           r->source_name.len ? r->source_name.ptr : "");
   k->inputs = d->inputs;
   k->input_n = d->input_n;
   k->input_bytes = d->bytes;

@@ -157,6 +157,8 @@ void task_json_write_request(const struct task *k, struct mf_str code, struct mf
   mf_jw_ku64(w, "timeoutMs", k->timeout_ms);
   mf_jw_ku64(w, "memoryMb", k->memory_mb);
   mf_jw_kbool(w, "display_last_expression", k->display_last_expression);
+  if (k->source_name[0])
+    mf_jw_kstrz(w, "source_name", k->source_name);
   write_inputs(k, w);
   mf_jw_obj_end(w);
 }
@@ -200,7 +202,7 @@ static bool read_inputs(struct task *k, const struct mf_json_val *inputs)
 
 static bool read_request(struct task *k, const struct mf_json_val *root, bool needs_code)
 {
-  struct mf_str code;
+  struct mf_str code, source_name;
   uint64_t memory_mb = 0;
   const struct mf_json_val *display = mf_json_get(root, "display_last_expression");
   if (!read_str(mf_json_get(root, "code"), &code) || !mf_json_u64(mf_json_get(root, "timeoutMs"), &k->timeout_ms) ||
@@ -208,6 +210,8 @@ static bool read_request(struct task *k, const struct mf_json_val *root, bool ne
     return false;
   k->memory_mb = (unsigned)memory_mb;
   k->display_last_expression = mf_json_type_of(display) == MF_JSON_BOOL && mf_json_bool(display);
+  if (read_str(mf_json_get(root, "source_name"), &source_name))
+    snprintf(k->source_name, sizeof(k->source_name), "%.*s", MF_STR_ARG(source_name));
   if (needs_code) {
     k->code = mf_xmalloc(code.len + 1);
     memcpy(k->code, code.ptr, code.len);

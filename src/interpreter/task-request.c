@@ -274,14 +274,23 @@ static enum mf_code read_display(struct reader *r, const struct mf_json_val *v)
   return code;
 }
 
+static enum mf_code read_source_name(struct reader *r, const struct mf_json_val *v)
+{
+  enum mf_code code = need_type(r, v, MF_JSON_STR, "source_name", "a string");
+  if (!code)
+    r->request->source_name = mf_json_str(v);
+  return code;
+}
+
 static const struct member request_members[] = {
-  { "language", read_language }, { "code", read_code },     { "files", read_files },
-  { "limits", read_limits },     { "policy", read_policy }, { "display_last_expression", read_display },
+  { "language", read_language },       { "code", read_code },     { "files", read_files },
+  { "limits", read_limits },           { "policy", read_policy }, { "display_last_expression", read_display },
+  { "source_name", read_source_name },
 };
 
 void mf_task_request_default(struct mf_task_request *r)
 {
-  *r = (struct mf_task_request){ .code = MF_STR(""), .timeout_ms = MF_TASK_TIMEOUT_MS_MAX };
+  *r = (struct mf_task_request){ .code = MF_STR(""), .source_name = MF_STR(""), .timeout_ms = MF_TASK_TIMEOUT_MS_MAX };
 }
 
 enum mf_code mf_task_request_parse(const struct mf_json_val *root, struct mf_task_request *ret,

@@ -137,6 +137,7 @@ static void prepare(struct task *k, const struct mf_sandbox_limits *l)
 static struct mf_sandbox_spec spec_of(const struct task *k, const struct mf_sandbox_file *files)
 {
   struct mf_sandbox_spec s = { .source = { k->code, k->code_n }, .files = files, .file_n = k->input_n };
+  s.source_name = mf_str_of(k->source_name);
   mf_sandbox_limits_default(&s.limits);
   s.limits.wall_ms = k->timeout_ms;
   s.limits.memory_bytes = (uint64_t)k->memory_mb << 20;

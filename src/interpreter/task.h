@@ -34,6 +34,7 @@ struct task {
   uint64_t timeout_ms;
   unsigned memory_mb;
   bool display_last_expression;
+  char source_name[256]; /* "": none of its own */
   struct task_input *inputs;
   unsigned input_n;
 

@@ -13,6 +13,7 @@ import places  # noqa: E402
 
 NOBODY = 65534
 OURS = 125
+OVER = {}  # more environment for every command: a suite's own
 
 
 class Place:
@@ -70,6 +71,7 @@ def environment(more=None):
     for name in ("LSAN_OPTIONS", "ASAN_OPTIONS", "UBSAN_OPTIONS"):
         if name in os.environ:
             env[name] = os.environ[name]
+    env.update(OVER)
     env.update(more or {})
     return env
 

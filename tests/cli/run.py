@@ -1,5 +1,9 @@
 #!/usr/bin/env python3
-"""`mayfly run` with a real sandbox: exit statuses, live output, files, signals, and what it leaves behind."""
+"""`mayfly run` with a real sandbox: exit statuses, live output, files, signals, and what it leaves behind.
+
+    run.py [--through server]    the same with a `mayfly serve` of this user that does the work
+"""
+import argparse
 import json
 import os
 import pty
@@ -10,8 +14,9 @@ import subprocess
 import sys
 import time
 
-from command import NOBODY, OURS, Place, environment, one_line
+from command import NOBODY, OURS, OVER, Place, environment, one_line
 
+import gateway
 import leaks
 import places
 import tap
@@ -218,7 +223,7 @@ def check_json(t):
         result = json.loads(done.stdout)
         if list(result) != KEYS:
             problems.append(list(result))
-        if not re.fullmatch(r"task_[0-9a-z]{24}", result["taskId"]):
+        if not re.fullmatch(r"task_([0-9a-z]{24}|[0-9a-f-]{36})", result["taskId"]):  # ours, or a server's
             problems.append(result["taskId"])
         wanted = {"status": "failed", "reason": "exit", "exitCode": 9, "signal": None, "stdout": "out\n", "stderr": "",
                   "truncated": {"stdout": False, "stderr": False}, "rejectedArtifacts": [], "denied": []}
@@ -459,10 +464,64 @@ def check_ordinary_ends_leave_nothing(t):
         t.check("a daemon of the program does not outlive it", expect(done, 0, b"1\n", b"") + before.left())
 
 
+def check_server_gone(t, server):
+    """The server is killed while a program runs, and when it is not there."""
+    with Place() as place:
+        place.file("a.py", "import time\nprint('up', flush=True)\ntime.sleep(60)")
+        place.file("quiet.py", "print('here')")
+        p = place.start("run", "a.py")
+        up = p.stdout.readline()
+        server.kill()
+        out, err = p.communicate(timeout=PROMPT_S)
+        t.check("a server that is gone is a failure once something was printed",
+                [] if (up, p.returncode, out) == (b"up\n", OURS, b"") and err.startswith(b"mayfly: no answer from") else
+                [up, p.returncode, out, err])
+        t.check("without a server it runs alone", expect(place.run("run", "quiet.py"), 0, b"here\n", b""))
+
+
+def through_server(t):
+    """What a person sees is the same, whoever does the work."""
+    with gateway.Gateway("http://127.0.0.1:1") as server:
+        OVER.update(MAYFLY_SERVER="auto", AGENTIC_API_HOME=server.home)
+
+        def submitted():
+            metrics = server.call("GET", "/metrics")[2].decode()
+            return int(re.search(r"^mayfly_tasks_submitted_total (\d+)", metrics, re.M).group(1))
+
+        for check in (check_ends, check_files, check_json, check_live, check_closed, check_progress, check_terminal):
+            before = submitted()
+            check(t)
+            t.ok(submitted() > before, check.__name__ + ": the server did the work")
+        for name, sig, status in [("SIGINT", signal.SIGINT, 130), ("SIGTERM", signal.SIGTERM, 143)]:
+            with Place() as place:
+                p = started(place)
+                p.send_signal(sig)
+                out, err = p.communicate(timeout=PROMPT_S)
+                tasks = json.loads(place.run("tasks", "--json", "--limit", "1").stdout)["data"]
+                t.check(name + " cancels the task", ([] if (p.returncode, out, err) == (status, b"", b"mayfly: cancelled\n")
+                                                     else [p.returncode, out, err]) +
+                        ([] if tasks[0]["status"] == "cancelled" and place.names() == ["sleep.py"] else [tasks, place.names()]))
+        with Place() as place:
+            p = started(place)
+            p.stdout.close()
+            server_side = json.loads(place.run("tasks", "--json", "--limit", "1").stdout)["data"][0]["taskId"]
+            p.kill()
+            p.wait()
+            p.stderr.close()
+            place.run("cancel", server_side)
+        check_server_gone(t, server)
+    return t.done()
+
+
 def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--through", choices=("server",))
+    through = parser.parse_args().through
     places.need("mayfly", "zygote", "runtime")
     leaks.adopt_orphans()
     t = tap.Tap()
+    if through:
+        return through_server(t)
     for check in (check_ends, check_files, check_disk, check_user, check_json, check_live, check_closed, check_progress,
                   check_terminal, check_signals, check_ordinary_ends_leave_nothing):
         check(t)

@@ -74,7 +74,7 @@ def check_submit(t):
                    "--display-last", key="mayfly_secret")
         problems = expect(done, 0, (ID + "\n").encode(), b"")
         method, path, headers, body = s.asked[0]
-        want = {"language": "python", "code": "print('\u2615')", "limits": {"timeoutMs": 5000, "memoryMb": 256},
+        want = {"language": "python", "code": "print('\u2615')", "source_name": "a.py", "limits": {"timeoutMs": 5000, "memoryMb": 256},
                 "display_last_expression": True,
                 "files": [{"name": "data/\u00fc \"x\".csv", "content": base64.b64encode(b"\xff\x00,1\n").decode()}]}
         if (method, path, json.loads(body)) != ("POST", "/v1/tasks", want):

@@ -59,6 +59,7 @@ struct mf_tasks_stats mf_tasks_stats(const struct mf_tasks *t);
 
 struct mf_task_request {
   struct mf_str code;
+  struct mf_str source_name; /* a file name: what tracebacks call the code; "": "main.py" */
   uint64_t timeout_ms; /* 1..60000 */
   unsigned memory_mb;  /* 0: the default, or what may be asked for here when that is less */
   bool display_last_expression;
@@ -70,7 +71,7 @@ struct mf_task_fault {
   char param[120];
   char code[40]; /* "invalid_value", "missing_required_parameter", "unknown_parameter", "file_too_large", … */
 };
-/* Reads `{language, code, limits?, policy?, display_last_expression?, files?}`; the document must outlive *ret, which
+/* Reads `{language, code, limits?, policy?, display_last_expression?, source_name?, files?}`; the document must outlive *ret, which
  * borrows from it. Names of `files` and their base64 texts are returned undecoded in *ret_files (malloc'ed array of
  * {name, content}), so that the door can decode them into mf_file_put one by one. MF_E_INPUT: *fault and err->msg. */
 struct mf_task_file_text {
