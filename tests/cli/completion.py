@@ -10,7 +10,8 @@ from command import Place, environment
 import places
 import tap
 
-COMMANDS = ["run", "serve", "demo", "config", "doctor", "bench", "model", "version", "help", "completion"]
+COMMANDS = ["run", "submit", "get", "cancel", "tasks", "fetch", "serve", "key", "demo", "config", "doctor", "bench", "model",
+            "version", "help", "completion"]
 
 
 def options_of(place, command):
@@ -74,6 +75,10 @@ def check_bash(t, place, script):
         (["mayfly", "bench", "--mode", ""], ["demand", "pool"]),
         (["mayfly", "completion", ""], ["bash", "fish", "zsh"]),
         (["mayfly", "help", "v"], ["version"]),
+        (["mayfly", "key", ""], ["create", "list", "revoke"]),
+        (["mayfly", "tasks", "--status", "ti"], ["timed_out"]),
+        (["mayfly", "get", "--wait", "--js"], ["--json"]),
+        (["mayfly", "submit", "ana"], ["analysis.py"]),
         (["mayfly", "doctor", "--"], ["--help", "--json", "--runtime"]),
     ]:
         got, err = ask_bash(place, script, words)
