@@ -354,7 +354,6 @@ enum mf_code mf_service_new(struct mf_loop *loop, struct mf_config *c, struct mf
   s->c = c;
   s->events = events;
   s->user = user;
-  s->tasks = MF_TASK_SERVICE_NONE;
   /* First, so that whatever fails has a fiber that closes what was opened. It runs when the loop does. */
   enum mf_code code = mf_fiber_start(loop, live, s, 0, &s->fiber, err);
   if (code) {

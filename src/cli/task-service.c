@@ -1,39 +1,16 @@
 /* The task service of a server: see task-service.h. */
 #include "task-service.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/file.h>
-
-#include "base/fd.h"
 #include "base/log.h"
 
 #include "base/banned.h"
-
-/* Two servers over the same files would each take the other's for leftovers. The lock ends with the process. */
-static enum mf_code lock_folder(const char *dir, int *ret, struct mf_err *err)
-{
-  mf_auto_close int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-  if (fd < 0)
-    return mf_fail(err, MF_E_SYS, errno, "open %s", dir);
-  if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-    *ret = mf_take_fd(&fd);
-    return MF_OK;
-  }
-  if (errno != EWOULDBLOCK)
-    return mf_fail(err, MF_E_SYS, errno, "lock %s", dir);
-  return mf_fail(err, MF_E_EXISTS, 0, "another server uses %s: give this one a home of its own (AGENTIC_API_HOME)",
-                 dir);
-}
 
 static enum mf_code open_files(struct mf_task_service *t, const struct mf_config *c, struct mf_pool *pool,
                                struct mf_err *err)
 {
   mf_auto_free char *dir = mf_xasprintf("%s/files", c->home);
   enum mf_code code = mf_config_make_home(c, err);
-  if (!code)
-    code = mf_files_open(pool, dir, c->tasks_files_bytes, &t->files, err);
-  return code ? code : lock_folder(dir, &t->lock, err);
+  return code ? code : mf_files_open(pool, dir, c->tasks_files_bytes, &t->files, err);
 }
 
 static enum mf_code start(struct mf_task_service *t, const struct mf_config *c, const struct mf_tasks_parts *parts,
@@ -58,7 +35,7 @@ enum mf_code mf_task_service_open(struct mf_task_service *t, const struct mf_con
                                   const struct mf_tasks_parts *parts, struct mf_fiber *self, struct mf_err *err)
 {
   struct mf_err why = { 0 };
-  *t = MF_TASK_SERVICE_NONE;
+  *t = (struct mf_task_service){ 0 };
   enum mf_code code = start(t, c, parts, self, &why);
   if (!code)
     return MF_OK;
@@ -73,6 +50,5 @@ void mf_task_service_close(struct mf_task_service *t, struct mf_fiber *self, uin
 {
   mf_tasks_close(t->tasks, self, deadline_ns);
   mf_files_close(t->files);
-  mf_close_ptr(&t->lock);
-  *t = MF_TASK_SERVICE_NONE;
+  *t = (struct mf_task_service){ 0 };
 }

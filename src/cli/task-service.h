@@ -7,11 +7,9 @@
 #include "interpreter/tasks.h"
 
 struct mf_task_service {
-  int lock; /* of the folder; -1 */
   struct mf_files *files;
   struct mf_tasks *tasks; /* NULL: it is not served */
 };
-#define MF_TASK_SERVICE_NONE ((struct mf_task_service){ .lock = -1 })
 
 /* parts: but for the files, which are opened here. What cannot be done without being asked for (tasks.enabled by
  * default, and an LLM server is there) is a warning in the log, and MF_OK; else an error. */

@@ -72,6 +72,24 @@ static void test_long_id(void **state)
   assert_true(m.is_malformed);
 }
 
+static void test_two_ids(void **state)
+{
+  struct mf_gw_match m;
+  mf_gw_route_find(MF_STR("GET"), MF_STR("/v1/tasks/a%2Fb/artifacts/c"), &m);
+  assert_string_equal(m.route->path, "/v1/tasks/{taskId}/artifacts/{artifactId}");
+  assert_string_equal(m.args[0], "a/b");
+  assert_string_equal(m.args[1], "c");
+  mf_gw_route_find(MF_STR("GET"), MF_STR("/v1/tasks/a/artifacts/%00"), &m);
+  assert_true(m.is_malformed);
+  mf_gw_route_find(MF_STR("GET"), MF_STR("/v1/tasks/a/artifacts/"), &m);
+  assert_false(m.knows_path);
+  mf_gw_route_find(MF_STR("GET"), MF_STR("/v1/tasks//artifacts/b"), &m);
+  assert_false(m.knows_path);
+  mf_gw_route_find(MF_STR("PATCH"), MF_STR("/v1/tasks/a"), &m);
+  assert_null(m.route);
+  assert_string_equal(m.allow, "GET, HEAD, DELETE, OPTIONS");
+}
+
 static void test_query(void **state)
 {
   struct mf_str q = MF_STR("limit=5&order=&flag&after=a%20b+c&limit=9&bad=%zz&limits=1");
@@ -97,6 +115,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_find),
     cmocka_unit_test(test_long_id),
+    cmocka_unit_test(test_two_ids),
     cmocka_unit_test(test_query),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
