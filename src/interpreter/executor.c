@@ -29,7 +29,8 @@ struct mf_executor {
   struct mf_executor_times times;
   struct mf_executor_stats stats;
   unsigned dying;       /* sandboxes that have finished and still have their permit */
-  struct asker *askers; /* first come, first served; never more than there are dying */
+  unsigned lent;        /* programs of patient callers */
+  struct asker *askers; /* first come, first served; never more than dying and lent together */
   unsigned asker_n;
   struct asker *patient; /* the same behind them, and any number of them */
 };
@@ -157,11 +158,12 @@ static enum mf_code wait_patiently(struct mf_executor *e, struct mf_fiber *self,
   return fail_cancelled(err);
 }
 
-/* Nobody who is in a hurry waits for a permit that a program uses. One whose program has ended is only on its way back:
- * a caller that asks again as soon as it has its answer is not refused because of its own last call. */
+/* Who is in a hurry does not wait for a permit that another one in a hurry uses. One whose program has ended is only on
+ * its way back: a caller that asks again as soon as it has its answer is not refused because of its own last call. One
+ * that a patient caller has is worth a moment, too: they would take every permit that comes back. */
 static enum mf_code wait_shortly(struct mf_executor *e, struct mf_fiber *self, struct mf_err *err)
 {
-  if (e->asker_n >= e->dying)
+  if (e->asker_n >= e->dying + e->lent)
     return refuse_permit(e, err);
   struct asker a = { .fiber = self };
   join_askers(&e->askers, &a);
@@ -217,6 +219,7 @@ static void on_finished(void *user, struct mf_sandbox_result *result)
   struct job *j = user;
   j->run = NULL;
   j->executor->dying++;
+  j->executor->lent -= j->options.is_patient;
   if (!j->fiber) { /* its end was counted when the caller left */
     mf_sandbox_result_free(result);
     return;
@@ -354,6 +357,7 @@ enum mf_code mf_executor_run_with(struct mf_executor *e, struct mf_fiber *self, 
     return_permit(e);
     return refuse(e, spec, &why, ret, err);
   }
+  e->lent += options->is_patient;
   j->deadline_ns = after_ms(e->times.start_ms);
   return wait_for_result(j, self, spec, ret, err);
 }

@@ -161,12 +161,12 @@ static void write_artifacts(const struct mf_sandbox_result *r, const struct mf_r
   mf_jw_arr(w);
   for (unsigned i = 0; i < r->artifact_n; i++) {
     mf_jw_obj(w);
+    if (m->artifact)
+      m->artifact(m->user, i, w);
     mf_jw_kstrz(w, "path", r->artifacts[i].path);
     mf_jw_ku64(w, "sizeBytes", r->artifacts[i].size_bytes);
     mf_jw_kstrz(w, "sha256", r->artifacts[i].sha256);
     mf_jw_kstrz(w, "mimeType", r->artifacts[i].mime_type);
-    if (m->artifact)
-      m->artifact(m->user, i, w);
     mf_jw_obj_end(w);
   }
   mf_jw_arr_end(w);

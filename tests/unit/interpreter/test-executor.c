@@ -690,6 +690,51 @@ static void patient_callers_wait(void **state)
   tear_down(&fx);
 }
 
+/* Many patient callers do not shut out one in a hurry. */
+static void a_permit_of_a_patient_caller_is_waited_for(void **state)
+{
+  struct fixture fx;
+  set_up(&fx, 1);
+  struct caller c, next, hurry, late;
+  start_patient(&fx, &c);
+  settle(&fx);
+  start_patient(&fx, &next);
+  settle(&fx);
+  start(&fx, &hurry);
+  settle(&fx);
+  assert_false(hurry.has_returned);
+  start(&fx, &late); /* there is one such permit, and it is promised */
+  settle(&fx);
+  assert_int_equal(late.code, MF_E_CAPACITY);
+  finish(fx.fake.runs[0], MF_RUN_SUCCEEDED, MF_REASON_EXIT, "c");
+  release(fx.fake.runs[0]);
+  settle(&fx);
+  finish(fx.fake.runs[0], MF_RUN_SUCCEEDED, MF_REASON_EXIT, "hurry");
+  release(fx.fake.runs[0]);
+  settle(&fx);
+  assert_string_equal(hurry.result->out.ptr, "hurry");
+  finish(fx.fake.runs[0], MF_RUN_SUCCEEDED, MF_REASON_EXIT, "next");
+  release(fx.fake.runs[0]);
+  settle(&fx);
+  assert_string_equal(next.result->out.ptr, "next");
+  done(&c);
+  done(&next);
+  done(&hurry);
+
+  /* Not for ever. */
+  mf_executor_set_times(fx.executor, &(struct mf_executor_times){ 3600000, 3600000, 3600000, 1 });
+  start_patient(&fx, &c);
+  settle(&fx);
+  start(&fx, &hurry);
+  wait_for_return(&fx, &hurry);
+  assert_int_equal(hurry.code, MF_E_CAPACITY);
+  finish(fx.fake.runs[0], MF_RUN_SUCCEEDED, MF_REASON_EXIT, "");
+  release(fx.fake.runs[0]);
+  settle(&fx);
+  done(&c);
+  tear_down(&fx);
+}
+
 static void patience_ends_with_a_cancel(void **state)
 {
   struct fixture fx;
@@ -898,6 +943,7 @@ int main(void)
     cmocka_unit_test(silence_after_a_cancel),
     cmocka_unit_test(a_provider_that_returns_too_much),
     cmocka_unit_test(patient_callers_wait),
+    cmocka_unit_test(a_permit_of_a_patient_caller_is_waited_for),
     cmocka_unit_test(patience_ends_with_a_cancel),
     cmocka_unit_test(live_events),
     cmocka_unit_test(nothing_is_told_after_the_return),

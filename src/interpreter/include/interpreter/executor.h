@@ -51,7 +51,8 @@ struct mf_executor_stats mf_executor_stats(const struct mf_executor *e);
  *
  * MF_OK: a result, the caller's; a crash of the machinery, a provider that is down and one that does not answer are
  * results too. MF_E_CAPACITY: programs use all permits, or no place at the provider: at once, nothing ran. Only a
- * permit whose program has ended is waited for, while its sandbox is taken down. MF_E_CANCELLED: the fiber was
+ * permit whose program has ended is waited for, while its sandbox is taken down, and one that a patient caller has; 2 s
+ * at most. MF_E_CANCELLED: the fiber was
  * cancelled: the sandbox is ended first. Nothing is started for one that is cancelled already. MF_E_INPUT: the spec. */
 MF_MUST_USE enum mf_code mf_executor_run(struct mf_executor *e, struct mf_fiber *self,
                                          const struct mf_sandbox_spec *spec, struct mf_sandbox_result **ret,
