@@ -19,8 +19,8 @@ struct mf_proctree {
  * left out, since its memory is the zygote's. Either pid may be 0. */
 void mf_proctree_read(struct mf_proctree *t, pid_t guest, pid_t init, unsigned max);
 
-/* Memory that the processes hold: RssAnon + page tables + swap. Shared memory is a file of the work tmpfs, whose size is
- * the limit, or the zygote's checkpoint. Cheap (10 µs a process), but counts what processes share in each. */
+/* Memory that the processes hold: RssAnon + page tables + swap. Shared memory is a file of the work tmpfs, whose size
+ * is the limit, or the zygote's checkpoint. Cheap (10 µs a process), but counts what processes share in each. */
 uint64_t mf_proctree_rss_bytes(const struct mf_proctree *t);
 /* Each page shared by n processes counts 1/n. Costs 0.2 ms per 100 MB. False when the kernel will not tell. */
 bool mf_proctree_pss_bytes(const struct mf_proctree *t, uint64_t *ret);

@@ -18,7 +18,8 @@ for fd in (0, 1, 2, *range(3, 1024)):
     except OSError:
         continue
     s = socket.socket(fileno=os.dup(fd))
-    contained("credentials of %d" % fd, "pid %d" % array.array("i", s.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0])
+    pid = array.array("i", s.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+    contained("credentials of %d" % fd, "pid %d" % pid)
     try:
         peer = s.getsockopt(socket.SOL_SOCKET, SO_PEERPIDFD)
     except OSError as e:
