@@ -155,7 +155,7 @@ enum mf_code mf_storage_revoke_key(struct mf_storage *s, struct mf_fiber *self, 
                                    struct mf_err *err)
 {
   static const struct op_kind kind = {
-    .doing = "revoke an API key", .is_write = true, .apply = revoke, .uses_reserve = true
+    .doing = "revoke an API key", .is_write = true, .apply = revoke, .reserve = RESERVE_ALL
   };
   if (revoked_ms == 0 || revoked_ms > INT64_MAX)
     return mf_fail(err, MF_E_INPUT, 0, "an API key is revoked at no sensible time");

@@ -49,7 +49,8 @@ static const char to_3_tasks_and_keys[] =
     " finished_ms INTEGER NOT NULL DEFAULT 0,"
     " expires_ms INTEGER NOT NULL DEFAULT 0,"
     " input_bytes INTEGER NOT NULL,"
-    " artifact_bytes INTEGER NOT NULL DEFAULT 0) STRICT;"
+    " artifact_bytes INTEGER NOT NULL DEFAULT 0,"
+    " text_bytes INTEGER NOT NULL) STRICT;" /* of its request and result */
     "CREATE UNIQUE INDEX tasks_idempotency ON tasks (owner, idempotency_key) WHERE idempotency_key <> '';"
     "CREATE INDEX tasks_owner ON tasks (owner) WHERE NOT is_expired;"
     "CREATE INDEX tasks_unfinished ON tasks (key) WHERE state <= 1;"

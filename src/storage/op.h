@@ -4,6 +4,7 @@
 #define MF_STORAGE_OP_H
 
 #include "db.h"
+#include "reserve.h"
 #include "storage/storage.h"
 
 struct op;
@@ -13,7 +14,7 @@ struct op_kind {
   /* Inside a transaction of the caller's, on a worker. A failed one is undone. */
   enum mf_code (*apply)(struct db *d, struct op *op, struct mf_err *err);
   void (*drop)(struct op *op); /* frees what apply has loaded; NULL: it loads nothing */
-  bool uses_reserve;           /* it must be written on a full disk, too, or makes room (reserve.h) */
+  enum reserve_share reserve;  /* what it may use on a full disk */
 };
 
 /* The first member of what a kind needs and loads. */

@@ -192,7 +192,7 @@ enum mf_code mf_storage_delete_response(struct mf_storage *s, struct mf_fiber *s
                                         struct mf_err *err)
 {
   static const struct op_kind kind = {
-    .doing = "delete a response", .is_write = true, .apply = delete_one, .uses_reserve = true
+    .doing = "delete a response", .is_write = true, .apply = delete_one, .reserve = RESERVE_ALL
   };
   struct delete_op op = { { .kind = &kind }, id };
   return storage_run(s, self, &op.op, err);

@@ -4,7 +4,7 @@
 #include "base/banned.h"
 
 #define TASK                                                                                                           \
-  "key, id, owner, idempotency_key, fingerprint, state, is_expired, created_ms, started_ms, finished_ms, expires_ms,"  \
+  "id, owner, idempotency_key, fingerprint, state, is_expired, created_ms, started_ms, finished_ms, expires_ms,"       \
   " input_bytes, artifact_bytes"
 
 static const char *const texts[SQL_N] = {
@@ -45,7 +45,7 @@ static const char *const texts[SQL_N] = {
   [SQL_PING] = "SELECT 1 FROM responses LIMIT 1",
 
   [SQL_ADD_TASK] = "INSERT INTO tasks (id, owner, idempotency_key, fingerprint, state, created_ms, started_ms,"
-                   " input_bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                   " input_bytes, text_bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
   [SQL_ADD_TASK_REQUEST] = "INSERT INTO task_requests (task_key, json) VALUES (?1, ?2)",
   [SQL_ADD_TASK_RESULT] = "INSERT INTO task_results (task_key, json) VALUES (?1, ?2)",
   [SQL_FIND_REPEATED] =
@@ -53,7 +53,8 @@ static const char *const texts[SQL_N] = {
   [SQL_FIND_TASK] = "SELECT key, state FROM tasks WHERE id = ?1 AND owner = ?2",
   [SQL_FIND_TASK_ANY] = "SELECT key FROM tasks WHERE id = ?1",
   [SQL_START_TASK] = "UPDATE tasks SET state = 1, started_ms = ?2 WHERE id = ?1 AND state = 0",
-  [SQL_FINISH_TASK] = "UPDATE tasks SET state = ?2, finished_ms = ?3, expires_ms = ?4, artifact_bytes = ?5"
+  [SQL_FINISH_TASK] = "UPDATE tasks SET state = ?2, finished_ms = ?3, expires_ms = ?4, artifact_bytes = ?5,"
+                      " text_bytes = text_bytes + ?6"
                       " WHERE id = ?1 AND state <= 1 RETURNING key",
   [SQL_GET_TASK] = "SELECT " TASK ", q.json, r.json FROM tasks"
                    " LEFT JOIN task_requests q ON q.task_key = key LEFT JOIN task_results r ON r.task_key = key"
@@ -63,9 +64,9 @@ static const char *const texts[SQL_N] = {
   [SQL_UNFINISHED_TASKS] = "SELECT " TASK ", q.json FROM tasks LEFT JOIN task_requests q ON q.task_key = key"
                            " WHERE state <= 1 AND key > ?1 ORDER BY key LIMIT ?2",
   /* Only ended ones have expires_ms. */
-  [SQL_EXPIRE_TASKS] = "UPDATE tasks SET is_expired = 1 WHERE key IN (SELECT key FROM tasks"
-                       " WHERE is_expired = 0 AND expires_ms > 0 AND expires_ms <= ?1 ORDER BY expires_ms LIMIT ?2)"
-                       " RETURNING " TASK,
+  [SQL_DUE_TASKS] = "SELECT key, text_bytes FROM tasks WHERE is_expired = 0 AND expires_ms > 0 AND expires_ms <= ?1"
+                    " ORDER BY expires_ms LIMIT ?2",
+  [SQL_EXPIRE_TASK] = "UPDATE tasks SET is_expired = 1, text_bytes = 0 WHERE key = ?1 RETURNING " TASK,
   [SQL_DROP_TASK_REQUEST] = "DELETE FROM task_requests WHERE task_key = ?1",
   [SQL_DROP_TASK_RESULT] = "DELETE FROM task_results WHERE task_key = ?1",
   [SQL_FORGET_TASKS] = "DELETE FROM tasks WHERE key IN (SELECT key FROM tasks"

@@ -34,7 +34,8 @@ enum sql {
   SQL_LIST_TASKS,  /* owner, key, state or -1, how many → tasks, newest first */
   SQL_FIND_TASK_ANY,
   SQL_UNFINISHED_TASKS, /* key, how many → tasks, request; oldest first */
-  SQL_EXPIRE_TASKS,     /* now, how many → tasks */
+  SQL_DUE_TASKS,        /* now, how many → key, text_bytes */
+  SQL_EXPIRE_TASK,      /* key → task */
   SQL_DROP_TASK_REQUEST,
   SQL_DROP_TASK_RESULT,
   SQL_FORGET_TASKS, /* before, how many */

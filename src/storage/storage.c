@@ -14,7 +14,6 @@
 
 #include "migrations.h"
 #include "op.h"
-#include "reserve.h"
 #include "url.h"
 #include "base/banned.h"
 
@@ -146,19 +145,21 @@ static void fail_batch(struct batch *b, enum mf_code code, const struct mf_err *
   }
 }
 
-static bool needs_reserve(const struct op *op)
+static bool met_full_disk(const struct op *op)
 {
-  return op->kind->uses_reserve && op->code == MF_E_UNAVAILABLE && op->err.sys == ENOSPC;
+  return op->code == MF_E_UNAVAILABLE && op->err.sys == ENOSPC;
 }
 
 static void write_batch(struct mf_storage *s, struct batch *b)
 {
-  bool is_spent = false, any_ok = false;
+  bool any_ok = false, is_spent = false;
   op_write(&s->writer, b->ops, b->n);
   for (unsigned i = 0; i < b->n; i++) {
-    if (needs_reserve(b->ops[i]) && (is_spent || reserve_spend(&s->reserve))) {
-      is_spent = true;
-      op_write_again(&s->writer, b->ops[i]);
+    enum reserve_share share = b->ops[i]->kind->reserve;
+    if (met_full_disk(b->ops[i]) && share) {
+      is_spent = reserve_spend(&s->reserve, share) || is_spent;
+      if (is_spent)
+        op_write_again(&s->writer, b->ops[i]);
     }
     any_ok = any_ok || b->ops[i]->code == MF_OK;
   }

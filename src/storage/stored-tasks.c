@@ -29,28 +29,28 @@ const struct mf_store_task *mf_stored_task(const struct mf_stored_tasks *t, size
   return &t->tasks[i];
 }
 
-enum { REQUEST_AT = 13, RESULT_AT = 14 }; /* where a statement has them at all */
+enum { REQUEST_AT = 12, RESULT_AT = 13 }; /* where a statement has them at all */
 
-enum mf_code stored_tasks_load(struct mf_stored_tasks *t, struct db *d, sqlite3_stmt *st, sqlite3_int64 *ret_key,
-                               struct mf_err *err)
+/* The row that st stands on. */
+static enum mf_code load_row(struct mf_stored_tasks *t, struct db *d, sqlite3_stmt *st, struct mf_err *err)
 {
-  int columns = sqlite3_column_count(st), state = sqlite3_column_int(st, 5);
+  int columns = sqlite3_column_count(st), state = sqlite3_column_int(st, 4);
   if (state < 0 || state >= MF_TASK_STATE_N)
     return db_fail(d, SQLITE_CORRUPT, err);
   struct mf_store_task task = {
     .state = (enum mf_task_state)state,
-    .is_expired = sqlite3_column_int(st, 6),
-    .created_ms = (uint64_t)sqlite3_column_int64(st, 7),
-    .started_ms = (uint64_t)sqlite3_column_int64(st, 8),
-    .finished_ms = (uint64_t)sqlite3_column_int64(st, 9),
-    .expires_ms = (uint64_t)sqlite3_column_int64(st, 10),
-    .input_bytes = (uint64_t)sqlite3_column_int64(st, 11),
-    .artifact_bytes = (uint64_t)sqlite3_column_int64(st, 12),
+    .is_expired = sqlite3_column_int(st, 5),
+    .created_ms = (uint64_t)sqlite3_column_int64(st, 6),
+    .started_ms = (uint64_t)sqlite3_column_int64(st, 7),
+    .finished_ms = (uint64_t)sqlite3_column_int64(st, 8),
+    .expires_ms = (uint64_t)sqlite3_column_int64(st, 9),
+    .input_bytes = (uint64_t)sqlite3_column_int64(st, 10),
+    .artifact_bytes = (uint64_t)sqlite3_column_int64(st, 11),
   };
   struct mf_str *const ids[] = { &task.id, &task.owner, &task.idempotency_key, &task.fingerprint };
   enum mf_code code = MF_OK;
   for (int i = 0; i < (int)MF_ARRAY_N(ids) && !code; i++)
-    code = texts_load_id(&t->texts, st, 1 + i, ids[i], err);
+    code = texts_load_id(&t->texts, st, i, ids[i], err);
   if (!code && columns > REQUEST_AT)
     code = texts_load(&t->texts, d, st, REQUEST_AT, &task.request, err);
   if (!code && columns > RESULT_AT)
@@ -63,8 +63,6 @@ enum mf_code stored_tasks_load(struct mf_stored_tasks *t, struct db *d, sqlite3_
   }
   t->tasks[t->n++] = task;
   t->text_bytes += task.request.len + task.result.len;
-  if (ret_key)
-    *ret_key = sqlite3_column_int64(st, 0);
   return MF_OK;
 }
 
@@ -75,7 +73,7 @@ enum mf_code stored_tasks_load_all(struct mf_stored_tasks *t, struct db *d, sqli
   while (!code && row && t->text_bytes < MF_STORE_BYTES_MAX) {
     code = db_step(d, st, &row, err);
     if (!code && row)
-      code = stored_tasks_load(t, d, st, NULL, err);
+      code = load_row(t, d, st, err);
   }
   db_end(st);
   return code;

@@ -13,11 +13,8 @@ struct mf_stored_tasks {
 };
 
 struct mf_stored_tasks *stored_tasks_new(void);
-/* Adds the row that st stands on; *ret_key (may be NULL) is its key. A statement gives the columns TASK of sql.c, and
- * behind them the request, or the request and the result, or neither. */
-MF_MUST_USE enum mf_code stored_tasks_load(struct mf_stored_tasks *t, struct db *d, sqlite3_stmt *st,
-                                           sqlite3_int64 *ret_key, struct mf_err *err);
-/* All rows of a bound statement, or fewer when they are large; ends it. */
+/* Adds all rows of a bound statement, or fewer when they are large; ends it. A statement gives the columns TASK of
+ * sql.c, and behind them the request, or the request and the result, or neither. */
 MF_MUST_USE enum mf_code stored_tasks_load_all(struct mf_stored_tasks *t, struct db *d, sqlite3_stmt *st,
                                                struct mf_err *err);
 

@@ -7,8 +7,8 @@
 #include "stored-tasks.h"
 #include "base/banned.h"
 
-/* A transaction holds up every other writer, and each of these may have megabytes that are overwritten. */
-enum { EXPIRE_MAX = 64, FORGET_MAX = 500 };
+/* A transaction holds up every other writer. What expires is overwritten, and the log has all of it once more. */
+enum { EXPIRE_MAX = 64, EXPIRE_BYTES = 1 << 20, FORGET_MAX = 500 };
 
 /* What every operation here needs and loads, in one. */
 struct task_op {
@@ -107,6 +107,7 @@ static enum mf_code add_task(struct db *d, struct task_op *o, struct mf_err *err
   db_bind_u64(st, 6, t->created_ms);
   db_bind_u64(st, 7, t->started_ms);
   db_bind_u64(st, 8, t->input_bytes);
+  db_bind_u64(st, 9, t->request.len);
   int rc = sqlite3_step(st);
   if (rc != SQLITE_DONE && rc != SQLITE_CONSTRAINT_UNIQUE)
     code = db_fail(d, rc, err);
@@ -196,6 +197,7 @@ static enum mf_code finish(struct db *d, struct op *op, struct mf_err *err)
   db_bind_u64(st, 3, t->finished_ms);
   db_bind_u64(st, 4, t->expires_ms);
   db_bind_u64(st, 5, t->artifact_bytes);
+  db_bind_u64(st, 6, t->result.len);
   code = db_step(d, st, &row, err);
   sqlite3_int64 key = !code && row ? sqlite3_column_int64(st, 0) : 0;
   if (!code && row)
@@ -211,7 +213,7 @@ enum mf_code mf_storage_finish_task(struct mf_storage *s, struct mf_fiber *self,
                                     uint64_t artifact_bytes, struct mf_str result, struct mf_err *err)
 {
   static const struct op_kind kind = {
-    .doing = "finish a task", .is_write = true, .apply = finish, .uses_reserve = true
+    .doing = "finish a task", .is_write = true, .apply = finish, .reserve = RESERVE_HALF
   };
   const struct mf_store_task t = { .id = id,
                                    .state = state,
@@ -362,39 +364,59 @@ enum mf_code mf_storage_task_is_kept(struct mf_storage *s, struct mf_fiber *self
 
 /* ---- the end of them ---- */
 
-static enum mf_code drop_texts(struct db *d, sqlite3_int64 key, struct mf_err *err)
+/* The keys of those that are due, until there are limit of them or their texts are large. */
+static enum mf_code find_due(struct db *d, const struct task_op *o, sqlite3_int64 keys[EXPIRE_MAX], unsigned *ret_n,
+                             struct mf_err *err)
 {
+  sqlite3_stmt *st;
+  bool row = true;
+  uint64_t bytes = 0;
+  enum mf_code code = db_begin(d, SQL_DUE_TASKS, &st, err);
+  if (code)
+    return code;
+  db_bind_u64(st, 1, o->at_ms);
+  sqlite3_bind_int64(st, 2, o->limit);
+  for (*ret_n = 0; !code && row && *ret_n < EXPIRE_MAX && bytes < EXPIRE_BYTES;) {
+    code = db_step(d, st, &row, err);
+    if (code || !row)
+      break;
+    keys[(*ret_n)++] = sqlite3_column_int64(st, 0);
+    bytes += (uint64_t)sqlite3_column_int64(st, 1);
+  }
+  db_end(st);
+  return code;
+}
+
+static enum mf_code expire_one(struct db *d, sqlite3_int64 key, struct mf_stored_tasks *t, struct mf_err *err)
+{
+  sqlite3_stmt *st;
   enum mf_code code = change_text(d, SQL_DROP_TASK_REQUEST, key, NULL, err);
-  return code ? code : change_text(d, SQL_DROP_TASK_RESULT, key, NULL, err);
+  if (!code)
+    code = change_text(d, SQL_DROP_TASK_RESULT, key, NULL, err);
+  if (!code)
+    code = db_begin(d, SQL_EXPIRE_TASK, &st, err);
+  if (code)
+    return code;
+  sqlite3_bind_int64(st, 1, key);
+  return stored_tasks_load_all(t, d, st, err);
 }
 
 static enum mf_code expire(struct db *d, struct op *op, struct mf_err *err)
 {
   struct task_op *o = (struct task_op *)op;
-  struct mf_stored_tasks *t = loaded_new(o);
   sqlite3_int64 keys[EXPIRE_MAX];
-  sqlite3_stmt *st;
-  bool row = true;
-  enum mf_code code = db_begin(d, SQL_EXPIRE_TASKS, &st, err);
-  if (code)
-    return code;
-  db_bind_u64(st, 1, o->at_ms);
-  sqlite3_bind_int64(st, 2, o->limit);
-  while (!code && row) {
-    code = db_step(d, st, &row, err);
-    if (!code && row)
-      code = stored_tasks_load(t, d, st, &keys[t->n], err);
-  }
-  db_end(st);
-  for (size_t i = 0; i < t->n && !code; i++)
-    code = drop_texts(d, keys[i], err);
+  unsigned n = 0;
+  enum mf_code code = find_due(d, o, keys, &n, err);
+  loaded_new(o);
+  for (unsigned i = 0; i < n && !code; i++)
+    code = expire_one(d, keys[i], o->loaded, err);
   return code;
 }
 
 enum mf_code mf_storage_expire_tasks(struct mf_storage *s, struct mf_fiber *self, uint64_t now_ms, unsigned limit,
                                      struct mf_stored_tasks **ret, struct mf_err *err)
 {
-  static const struct op_kind kind = { "expire tasks", true, expire, drop_loaded, .uses_reserve = true };
+  static const struct op_kind kind = { "expire tasks", true, expire, drop_loaded, .reserve = RESERVE_ALL };
   struct task_op o = { .op = { .kind = &kind },
                        .at_ms = MF_MIN(now_ms, (uint64_t)INT64_MAX),
                        .limit = MF_MIN(limit, (unsigned)EXPIRE_MAX) };
@@ -417,7 +439,7 @@ enum mf_code mf_storage_forget_tasks(struct mf_storage *s, struct mf_fiber *self
                                      struct mf_err *err)
 {
   static const struct op_kind kind = {
-    .doing = "forget tasks", .is_write = true, .apply = forget, .uses_reserve = true
+    .doing = "forget tasks", .is_write = true, .apply = forget, .reserve = RESERVE_ALL
   };
   enum mf_code code;
   struct task_op o;
@@ -428,12 +450,19 @@ enum mf_code mf_storage_forget_tasks(struct mf_storage *s, struct mf_fiber *self
   return code;
 }
 
-static enum mf_code delete (struct db *d, struct op *op, struct mf_err *err) {
-  struct task_op *o = (struct task_op *)op; sqlite3_int64 key = 0; int state = 0; sqlite3_stmt * st;
+static enum mf_code delete_one(struct db *d, struct op *op, struct mf_err *err)
+{
+  struct task_op *o = (struct task_op *)op;
+  sqlite3_int64 key = 0;
+  int state = 0;
+  sqlite3_stmt *st;
   enum mf_code code = find_task(d, o, &key, &state, err);
-  if (!code && state <= MF_TASK_RUNNING) code = mf_fail(err, MF_E_INPUT, 0, "the task has not ended");
-  if (!code) code = db_begin(d, SQL_DELETE_TASK, &st, err);
-  if (code) return code;
+  if (!code && state <= MF_TASK_RUNNING)
+    code = mf_fail(err, MF_E_INPUT, 0, "the task has not ended");
+  if (!code)
+    code = db_begin(d, SQL_DELETE_TASK, &st, err);
+  if (code)
+    return code;
   sqlite3_bind_int64(st, 1, key);
   return db_change(d, st, NULL, err);
 }
@@ -442,7 +471,7 @@ enum mf_code mf_storage_delete_task(struct mf_storage *s, struct mf_fiber *self,
                                     struct mf_err *err)
 {
   static const struct op_kind kind = {
-    .doing = "delete a task", .is_write = true, .apply = delete, .uses_reserve = true
+    .doing = "delete a task", .is_write = true, .apply = delete_one, .reserve = RESERVE_ALL
   };
   struct task_op o = { .op = { .kind = &kind }, .id = id, .owner = owner };
   return storage_run(s, self, &o.op, err);

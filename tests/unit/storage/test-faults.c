@@ -443,37 +443,60 @@ static enum mf_code finish_task(struct fixture *f, struct mf_fiber *self, const 
   return code;
 }
 
+static size_t expire(struct fixture *f, struct mf_fiber *self)
+{
+  struct mf_stored_tasks *t = NULL;
+  CHECK(mf_storage_expire_tasks(f->h.storage, self, 2, 10, &t, &f->h.err) == MF_OK);
+  size_t n = mf_stored_tasks_n(t);
+  mf_stored_tasks_free(t);
+  return n;
+}
+
+static void fill_disk(int fd)
+{
+  static const char block[512];
+  while (write(fd, block, sizeof(block)) > 0)
+    ;
+}
+
 static void end_tasks_on_full(void *user)
 {
   struct fixture *f = user;
   struct mf_fiber *self = mf_fiber_self(f->h.loop);
-  struct mf_stored_tasks *t = NULL;
-  char filler[300], block[512] = "";
+  char filler[300], id[20];
   snprintf(filler, sizeof(filler), "%s/filler", f->folder);
   int fd = open(filler, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-  CHECK(reserve_bytes(f) > 0);
+  const off_t whole = reserve_bytes(f);
+  CHECK(fd >= 0 && whole > 0);
   unsigned n = 0;
   for (; put_task(f, self, n) == MF_OK; n++)
-    while (n >= 20 && write(fd, block, sizeof(block)) > 0)
-      ;
-  CHECK(n > 20 && f->h.err.code == MF_E_UNAVAILABLE && f->h.err.sys == ENOSPC);
-  CHECK(reserve_bytes(f) > 0); /* new tasks do not get it */
+    if (n >= 30)
+      fill_disk(fd);
+  CHECK(n > 30 && f->h.err.code == MF_E_UNAVAILABLE && f->h.err.sys == ENOSPC);
+  CHECK(reserve_bytes(f) == whole); /* new tasks do not get it */
   CHECK(finish_task(f, self, "t0", 300000) == MF_OK);
-  CHECK(reserve_bytes(f) == 0);
+  CHECK(reserve_bytes(f) == whole / 2);
   CHECK(finish_task(f, self, "t1", 100) == MF_OK);
-  CHECK(mf_storage_expire_tasks(f->h.storage, self, 2, 10, &t, &f->h.err) == MF_OK);
-  CHECK(mf_stored_tasks_n(t) == 2);
-  mf_stored_tasks_free(t);
-  /* It is not without end. */
-  while (write(fd, block, sizeof(block)) > 0)
-    ;
-  CHECK(finish_task(f, self, "t2", 3000000) == MF_E_UNAVAILABLE);
-  /* With room it is there again, some writes later. */
+  /* Others take what is left of it; the other half is for what makes room. */
+  fill_disk(fd);
+  unsigned ended = 2;
+  for (; ended < 30; ended++) {
+    snprintf(id, sizeof(id), "t%u", ended);
+    if (finish_task(f, self, id, 300000))
+      break;
+  }
+  CHECK(ended < 30 && f->h.err.sys == ENOSPC);
+  CHECK(reserve_bytes(f) == whole / 2);
+  size_t expired = 0;
+  for (size_t some; (some = expire(f, self)) > 0;)
+    expired += some;
+  CHECK(expired == ended);
+  CHECK(reserve_bytes(f) < whole / 2);
+  /* With room it is there again. */
   CHECK(ftruncate(fd, 0) == 0);
   close(fd);
-  for (unsigned i = 0; i < 100; i++)
-    CHECK(put_task(f, self, 100000 + i) == MF_OK);
-  CHECK(reserve_bytes(f) > 0);
+  CHECK(put_task(f, self, 100000) == MF_OK);
+  CHECK(reserve_bytes(f) == whole);
 }
 
 static void use_reserve(void *user)
@@ -486,7 +509,7 @@ static void use_reserve(void *user)
 
 static void tasks_end_and_expire_on_a_full_disk(void **state)
 {
-  in_small_file_system(*state, "size=16m", use_reserve);
+  in_small_file_system(*state, "size=32m", use_reserve);
 }
 
 static void go_read_only(void *user)

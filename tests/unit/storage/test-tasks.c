@@ -549,7 +549,37 @@ static void a_crowd_expires(void **state)
   tear_down(&f);
 }
 
-static void delete (struct fixture *f)
+/* What expires is overwritten: not too much of it at a time. */
+static void expire_large(struct fixture *f)
+{
+  enum { N = 6, BYTES = 700000 };
+  char *text = mf_xcalloc(1, BYTES), id[20];
+  for (unsigned i = 0; i < N; i++) {
+    snprintf(id, sizeof(id), "t%u", i);
+    put(f, id, "alice");
+    assert_ok(mf_storage_finish_task(f->h.storage, f->self, mf_str_of(id), MF_TASK_SUCCEEDED, T0, T0 + 1, 0,
+                                     (struct mf_str){ text, BYTES }, &f->err),
+              &f->err);
+  }
+  free(text);
+  unsigned rounds = 0;
+  for (size_t n = 1, all = 0; n > 0; rounds++) {
+    struct mf_stored_tasks *t = NULL;
+    assert_ok(mf_storage_expire_tasks(f->h.storage, f->self, T0 + 1, 10, &t, &f->err), &f->err);
+    n = mf_stored_tasks_n(t);
+    all += n;
+    mf_stored_tasks_free(t);
+    assert_true(n > 0 || all == N);
+  }
+  assert_int_equal(rounds, N / 2 + 1);
+}
+
+static void large_ones_expire_in_small_batches(void **state)
+{
+  both_ways(expire_large);
+}
+
+static void delete_tasks(struct fixture *f)
 {
   struct mf_stored_tasks *t = NULL;
   const struct mf_str alice = MF_STR("alice"), a = MF_STR("a");
@@ -570,7 +600,7 @@ static void delete (struct fixture *f)
 
 static void deletion(void **state)
 {
-  both_ways(delete);
+  both_ways(delete_tasks);
 }
 
 /* ---- damage ---- */
@@ -627,6 +657,7 @@ int main(void)
     cmocka_unit_test(two_opens_of_one_file),
     cmocka_unit_test(expiry),
     cmocka_unit_test(a_crowd_expires),
+    cmocka_unit_test(large_ones_expire_in_small_batches),
     cmocka_unit_test(deletion),
     cmocka_unit_test(damaged_rows),
   };
