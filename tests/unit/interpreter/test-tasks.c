@@ -350,6 +350,7 @@ static void the_same_key_again(struct rig *r)
   assert_int_equal(rig_try_submit(r, "me", "x", "key", &again), MF_E_EXISTS);
   assert_ok(rig_try_submit_files(r, "you", "x", "key", files, &again), &r->err); /* a key of another's */
   assert_false(again.is_replay);
+  RIG_UNTIL(r, r->start_n == 2);
   rig_settle(r);
   assert_int_equal(r->start_n, 2);
   if (r->dir[0])
