@@ -146,6 +146,21 @@ enum mf_code db_change(struct db *d, sqlite3_stmt *st, int *ret_n, struct mf_err
   return code;
 }
 
+enum mf_code db_find(struct db *d, enum sql sql, struct mf_str id, sqlite3_int64 *ret, struct mf_err *err)
+{
+  sqlite3_stmt *st;
+  bool row;
+  enum mf_code code = db_begin(d, sql, &st, err);
+  if (code)
+    return code;
+  db_bind_str(st, 1, id);
+  code = db_step(d, st, &row, err);
+  if (!code)
+    *ret = row ? sqlite3_column_int64(st, 0) : 0;
+  db_end(st);
+  return code;
+}
+
 enum mf_code db_run(struct db *d, enum sql sql, struct mf_err *err)
 {
   sqlite3_stmt *st;

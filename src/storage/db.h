@@ -58,6 +58,8 @@ MF_MUST_USE enum mf_code db_step(struct db *d, sqlite3_stmt *st, bool *ret_row, 
 void db_end(sqlite3_stmt *st);
 /* Steps one that changes rows to its end, and ends it. *ret_n (may be NULL): how many. */
 MF_MUST_USE enum mf_code db_change(struct db *d, sqlite3_stmt *st, int *ret_n, struct mf_err *err);
+/* The key that a statement gives for an id; 0: none. */
+MF_MUST_USE enum mf_code db_find(struct db *d, enum sql sql, struct mf_str id, sqlite3_int64 *ret, struct mf_err *err);
 /* db_begin, db_step, db_end of one that needs nothing and gives nothing. */
 enum mf_code db_run(struct db *d, enum sql sql, struct mf_err *err);
 

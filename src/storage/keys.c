@@ -93,9 +93,7 @@ static enum mf_code load(struct mf_storage *s, struct mf_fiber *self, struct key
                          struct mf_err *err)
 {
   enum mf_code code = storage_run(s, self, &o->op, err);
-  if (code)
-    drop_loaded(&o->op);
-  else
+  if (!code)
     *ret = o->loaded;
   return code;
 }

@@ -24,7 +24,8 @@ struct op {
   struct mf_err err;
 };
 
-/* From a fiber: brings the operation to a connection and waits for it. Thread: the loop's. */
+/* From a fiber: brings the operation to a connection and waits for it. What a failed one has loaded is dropped; that of
+ * MF_E_EXISTS is the caller's, as that of MF_OK. Thread: the loop's. */
 MF_MUST_USE enum mf_code storage_run(struct mf_storage *s, struct mf_fiber *self, struct op *op, struct mf_err *err);
 
 /* A reading operation in a transaction of its own, so that it sees one moment. Thread: a worker. */

@@ -54,19 +54,8 @@ static enum mf_code check_response(const struct mf_store_response *r, struct mf_
 
 static enum mf_code find(struct db *d, enum sql sql, struct mf_str id, sqlite3_int64 *ret_key, struct mf_err *err)
 {
-  sqlite3_stmt *st;
-  bool row;
-  enum mf_code code = db_begin(d, sql, &st, err);
-  if (code)
-    return code;
-  db_bind_str(st, 1, id);
-  code = db_step(d, st, &row, err);
-  if (!code && row)
-    *ret_key = sqlite3_column_int64(st, 0);
-  else if (!code)
-    code = db_not_found("Response", id, err);
-  db_end(st);
-  return code;
+  enum mf_code code = db_find(d, sql, id, ret_key, err);
+  return !code && !*ret_key ? db_not_found("Response", id, err) : code;
 }
 
 static enum mf_code add_response(struct db *d, const struct mf_store_response *r, sqlite3_int64 previous_key,
@@ -386,9 +375,7 @@ static enum mf_code load(struct mf_storage *s, struct mf_fiber *self, struct loa
                          struct mf_err *err)
 {
   enum mf_code code = storage_run(s, self, &o->op, err);
-  if (code)
-    drop_loaded(&o->op);
-  else
+  if (!code)
     *ret = o->loaded;
   return code;
 }

@@ -318,6 +318,8 @@ enum mf_code storage_run(struct mf_storage *s, struct mf_fiber *self, struct op 
   else
     do_read(s, self, op);
   s->busy--;
+  if (op->code && op->code != MF_E_EXISTS && op->kind->drop)
+    op->kind->drop(op);
   return report(op, err);
 }
 

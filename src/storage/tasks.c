@@ -153,8 +153,6 @@ enum mf_code mf_storage_put_task(struct mf_storage *s, struct mf_fiber *self, co
   code = storage_run(s, self, &o.op, err);
   if (code == MF_E_EXISTS)
     *ret_other = o.loaded;
-  else
-    drop_loaded(&o.op);
   return code;
 }
 
@@ -238,9 +236,7 @@ static enum mf_code load(struct mf_storage *s, struct mf_fiber *self, struct tas
                          struct mf_err *err)
 {
   enum mf_code code = storage_run(s, self, &o->op, err);
-  if (code)
-    drop_loaded(&o->op);
-  else
+  if (!code)
     *ret = o->loaded;
   return code;
 }
@@ -301,28 +297,12 @@ enum mf_code mf_storage_list_tasks(struct mf_storage *s, struct mf_fiber *self, 
   return MF_OK;
 }
 
-/* A task by its id alone. *ret_key: 0 when there is none. */
-static enum mf_code find_any(struct db *d, enum sql sql, struct mf_str id, sqlite3_int64 *ret_key, struct mf_err *err)
-{
-  sqlite3_stmt *st;
-  bool row;
-  enum mf_code code = db_begin(d, sql, &st, err);
-  if (code)
-    return code;
-  db_bind_str(st, 1, id);
-  code = db_step(d, st, &row, err);
-  if (!code)
-    *ret_key = row ? sqlite3_column_int64(st, 0) : 0;
-  db_end(st);
-  return code;
-}
-
 static enum mf_code unfinished(struct db *d, struct op *op, struct mf_err *err)
 {
   struct task_op *o = (struct task_op *)op;
   sqlite3_int64 key = 0;
   sqlite3_stmt *st;
-  enum mf_code code = o->id.len ? find_any(d, SQL_FIND_TASK_ANY, o->id, &key, err) : MF_OK;
+  enum mf_code code = o->id.len ? db_find(d, SQL_FIND_TASK_ANY, o->id, &key, err) : MF_OK;
   if (!code && o->id.len && !key)
     code = db_not_found("Task", o->id, err);
   if (!code)
@@ -346,7 +326,7 @@ static enum mf_code is_kept(struct db *d, struct op *op, struct mf_err *err)
 {
   struct task_op *o = (struct task_op *)op;
   sqlite3_int64 found = 0;
-  enum mf_code code = find_any(d, SQL_IS_TASK_KEPT, o->id, &found, err);
+  enum mf_code code = db_find(d, SQL_IS_TASK_KEPT, o->id, &found, err);
   o->is_there = found != 0;
   return code;
 }
