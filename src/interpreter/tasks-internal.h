@@ -51,15 +51,18 @@ MF_MUST_USE enum mf_code tasks_find(struct mf_tasks *t, struct mf_fiber *self, s
                                     struct task **ret, struct mf_err *err);
 /* Whether what is held may still be shown. */
 MF_MUST_USE enum mf_code tasks_check_kept(const struct task *k, struct mf_err *err);
+/* Whether a call to storage or files is worth another try: the worker pool had no room. Waits before. */
+bool tasks_again(enum mf_code code, struct mf_fiber *self, unsigned *tries);
+/* A worker has it done, where there are workers with room; else it is done here. */
+void tasks_offload(struct mf_tasks *t, struct mf_fiber *self, void (*fn)(void *user), void *user);
+
+/* ---- task-ended.c ---- */
+
 /* One that has ended: kept among those used last. */
 void tasks_keep_ended(struct mf_tasks *t, struct task *k);
 void tasks_recount_ended(struct mf_tasks *t, struct task *k); /* its bytes changed */
 /* Forgets it, and tells who waits. */
 void tasks_drop(struct mf_tasks *t, struct task *k);
-/* Whether a call to storage or files is worth another try: the worker pool had no room. Waits before. */
-bool tasks_again(enum mf_code code, struct mf_fiber *self, unsigned *tries);
-/* A worker has it done, where there are workers with room; else it is done here. */
-void tasks_offload(struct mf_tasks *t, struct mf_fiber *self, void (*fn)(void *user), void *user);
 
 /* ---- task-run.c ---- */
 
