@@ -169,6 +169,38 @@ static void test_json_of_a_full_result(void **state)
   mf_sandbox_result_free(r);
 }
 
+static void add_number(void *user, unsigned i, struct mf_json_writer *w)
+{
+  mf_jw_ku64(w, "number", *(const unsigned *)user + i);
+}
+
+/* For a door that knows more than the result, of a run that never was. */
+static void test_members(void **state)
+{
+  unsigned first = 7;
+  const struct mf_result_members m = { .reason = NULL, .artifact = add_number, .user = &first };
+  struct mf_sandbox_result *r = mf_sandbox_result_new();
+  struct mf_json_writer w;
+  mf_auto_buf struct mf_buf out;
+  r->artifacts = mf_xcalloc(2, sizeof(*r->artifacts));
+  r->artifact_n = 2;
+  for (unsigned i = 0; i < 2; i++)
+    r->artifacts[i] = (struct mf_artifact){ .path = mf_xstrdup("p"), .mime_type = "text/csv", .fd = -1 };
+  mf_buf_init(&out, 1u << 20);
+  mf_jw_init(&w, &out, false);
+  mf_jw_obj(&w);
+  mf_sandbox_result_write_members(r, &m, &w);
+  mf_jw_obj_end(&w);
+  assert_int_equal(w.code, MF_OK);
+  assert_string_equal(
+      out.ptr, "{\"reason\":null,\"exitCode\":null,\"signal\":null,\"stdout\":\"\",\"stderr\":\"\","
+               "\"truncated\":{\"stdout\":false,\"stderr\":false},"
+               "\"artifacts\":[{\"number\":7,\"path\":\"p\",\"sizeBytes\":0,\"sha256\":\"\",\"mimeType\":\"text/csv\"},"
+               "{\"number\":8,\"path\":\"p\",\"sizeBytes\":0,\"sha256\":\"\",\"mimeType\":\"text/csv\"}],"
+               "\"rejectedArtifacts\":[],\"denied\":[],\"usage\":null,\"receipt\":null}");
+  mf_sandbox_result_free(r);
+}
+
 static void test_status_is_projected(void **state)
 {
   static const char *const want[MF_RUN_STATUS_N] = { "succeeded", "failed", "timed_out", "cancelled", "failed" };
@@ -236,6 +268,7 @@ int main(void)
     cmocka_unit_test(test_deny_is_bounded),
     cmocka_unit_test(test_json_of_an_empty_result),
     cmocka_unit_test(test_json_of_a_full_result),
+    cmocka_unit_test(test_members),
     cmocka_unit_test(test_status_is_projected),
     cmocka_unit_test(test_receipt),
   };
