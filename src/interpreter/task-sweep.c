@@ -67,13 +67,15 @@ static void expire_in_memory(struct mf_tasks *t, uint64_t now_ms)
     next = k->newer;
     if (!task_has_ended(k) || now_ms < k->expires_ms)
       continue;
+    task_announce(k);
+    if (k->ref_n > 1) /* somebody looks at it, perhaps in a worker: he leaves, and the next round finds it */
+      continue;
     if (!k->is_expired) {
       k->is_expired = true;
       task_strip(k);
       t->memory_bytes -= k->held_bytes;
       k->held_bytes = 0;
       t->stats.expired++;
-      task_announce(k);
       tasks_recount_ended(t, k);
     }
     if (now_ms >= k->expires_ms + t->config.remember_ms)
