@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include "remote-result.h"
 #include "remote-task.h"
@@ -29,6 +30,8 @@ static int fall_back(struct mf_session *s, struct remote_run *r, const struct mf
   if (!r->may_fall_back || s->signal || s->broken_sys || f->shown[0] || f->shown[1])
     return mf_session_fail(s, err);
   mf_console_progress_end(s->console);
+  if (isatty(STDERR_FILENO) == 1) /* a person may wonder; a script gets what it always got */
+    mf_say("%s: it runs in a sandbox of its own", err->msg);
   r->fell_back = true;
   return MF_EXIT_OURS;
 }

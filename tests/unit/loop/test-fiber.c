@@ -440,7 +440,7 @@ static void waits_and_shields(void *user)
   f->code = mf_fiber_wait(self, 0);
   assert_int_equal(mf_fiber_wait(self, 0), MF_E_CANCELLED); /* at once, each time */
   assert_int_equal(mf_fiber_sleep(self, UINT64_MAX), MF_E_CANCELLED);
-  assert_true(mf_fiber_is_cancelled(self));
+  assert_true(mf_fiber_is_cancelled(self) && mf_fiber_must_unwind(self));
   trace(f, 'c');
   mf_fiber_shield(self);
   mf_fiber_shield(self);
@@ -449,6 +449,7 @@ static void waits_and_shields(void *user)
   trace(f, 's');
   assert_int_equal(mf_fiber_wait(self, 1), MF_E_TIMEOUT);
   assert_int_equal(mf_fiber_sleep(self, 1), MF_OK);
+  assert_true(mf_fiber_is_cancelled(self) && !mf_fiber_must_unwind(self));
   mf_fiber_unshield(self);
   assert_int_equal(mf_fiber_wait(self, 0), MF_E_CANCELLED);
   trace(f, 'e');
