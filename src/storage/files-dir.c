@@ -13,7 +13,7 @@
 
 static const char lost_found[] = "lost+found"; /* of a file system's root */
 
-enum { DEPTH_MAX = 32, OPEN_FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
+enum { TRIES = 4, DEPTH_MAX = 32, OPEN_FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
 
 /* ---- words ---- */
 
@@ -286,14 +286,14 @@ int files_remove_entry(const struct files_dir *d, const char *name, uint64_t *re
 {
   *ret_bytes = 0;
   bool is_task = files_is_task(name);
-  for (unsigned tries = 0;; tries++) {
-    int sys = remove_folder(d, d->fd, name, 0, is_task ? ret_bytes : NULL);
+  int sys = ENOTEMPTY;
+  for (unsigned tries = 0; tries < TRIES && sys == ENOTEMPTY; tries++) {
+    sys = remove_folder(d, d->fd, name, 0, is_task ? ret_bytes : NULL);
     if (sys == ENOTDIR || sys == ELOOP)
       sys = remove_file(d, d->fd, name, NULL);
-    /* Somebody puts a file into it meanwhile. */
-    if (sys != ENOTEMPTY || tries == 2)
-      return sys;
   }
+  /* Somebody goes on putting files into it: those came later than this. */
+  return sys == ENOTEMPTY ? 0 : sys;
 }
 
 int files_tidy_folder(const struct files_dir *d, const char *task, uint64_t *ret_bytes)

@@ -111,9 +111,12 @@ static void probe_tmpfile(struct files_dir *d)
 static enum mf_code open_dir(struct files_dir *d, struct mf_err *err)
 {
   unsigned mark = 0;
-  if (mkdir(d->path, 0700) != 0 && errno != EEXIST)
+  bool is_made = mkdir(d->path, 0700) == 0;
+  if (!is_made && errno != EEXIST)
     return mf_fail(err, MF_E_UNAVAILABLE, errno, "folder '%s' for files cannot be made; check the folder it is in",
                    d->path);
+  if (is_made && chmod(d->path, 0700) != 0) /* the umask may have taken too much */
+    return files_fail(d, errno, "open the folder of files", err);
   d->fd = open(d->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (d->fd < 0)
     return mf_fail(err, MF_E_UNAVAILABLE, errno, "folder '%s' for files cannot be opened", d->path);

@@ -369,10 +369,19 @@ static void look_at_modes(struct fixture *f)
     }
     remove_task(f, "a");
   }
+  struct stat st;
   assert_int_equal(chmod(f->dir, 0755), 0);
   reopen(f);
-  struct stat st;
   assert_int_equal(stat(f->dir, &st), 0);
+  assert_int_equal(st.st_mode & 0777, 0700);
+
+  mf_auto_free char *other = mf_xasprintf("%s/other", f->folder);
+  struct mf_files *files = NULL;
+  mode_t before = umask(0777);
+  assert_ok(mf_files_open(f->h.pool, other, QUOTA, &files, &f->err), &f->err);
+  umask(before);
+  mf_files_close(files);
+  assert_int_equal(stat(other, &st), 0);
   assert_int_equal(st.st_mode & 0777, 0700);
 }
 

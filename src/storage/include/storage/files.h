@@ -57,7 +57,8 @@ MF_MUST_USE enum mf_code mf_files_open_one(struct mf_files *f, struct mf_fiber *
 /* *ret_n: 0 at the end of the file. */
 MF_MUST_USE enum mf_code mf_files_pread(struct mf_files *f, struct mf_fiber *self, int fd, void *p, size_t n,
                                         uint64_t offset, size_t *ret_n, struct mf_err *err);
-/* Removes a task's folder with everything in it; one that is not there is fine. */
+/* Removes a task's folder with everything in it; one that is not there is fine. Of files that are put meanwhile some may
+ * stay, until a sweep. */
 MF_MUST_USE enum mf_code mf_files_remove(struct mf_files *f, struct mf_fiber *self, struct mf_str task_id,
                                          struct mf_err *err);
 /* Removes folders of tasks that is_kept denies, and whatever else does not belong here; never follows a link. is_kept
