@@ -189,6 +189,10 @@ static void write_tasks(struct text *t, const struct mf_gateway *g)
   for (unsigned i = MF_TASK_SUCCEEDED; i < MF_TASK_STATE_N; i++)
     line(t, "mayfly_tasks_total{status=\"%s\"} %" PRIu64 "\n", mf_gw_task_state_name((enum mf_task_state)i),
          s.by_state[i]);
+  head(t, "task_reasons_total", "counter", "Tasks that have ended, by reason.");
+  for (unsigned i = 0; i <= MF_REASON_N; i++)
+    line(t, "mayfly_task_reasons_total{reason=\"%s\"} %" PRIu64 "\n",
+         i < MF_REASON_N ? mf_run_reason_name((enum mf_run_reason)i) : "interrupted", s.by_reason[i]);
   single(t, "tasks_expired_total", "counter", "Tasks whose files and results were deleted after their time.",
          s.expired);
   single(t, "tasks_queued", "gauge", "Tasks that wait.", s.queued);

@@ -14,6 +14,7 @@ enum { LIST_DEFAULT = 20, LIST_MAX = 100, RETRY_S = 1 };
 
 /* ---- errors ---- */
 
+MF_PRINTF(3, 0)
 static enum mf_code refuse_v(struct mf_gw_request *r, const struct mf_gw_fault *f, const char *fmt, va_list ap)
 {
   char message[1024], retry[16];

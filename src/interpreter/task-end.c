@@ -206,6 +206,15 @@ static void log_end(const struct task *k, const struct task_outcome *o)
     mf_log(MF_LOG_WARN, "task %s: %s", k->id, r->diagnostic);
 }
 
+static void count_end(struct mf_tasks_stats *s, const struct task_outcome *o)
+{
+  unsigned i = 0;
+  while (i < MF_REASON_N && strcmp(o->reason, mf_run_reason_name((enum mf_run_reason)i)) != 0)
+    i++;
+  s->by_state[o->state]++;
+  s->by_reason[i]++;
+}
+
 static void forget_live(struct task *k)
 {
   mf_buf_done(&k->out);
@@ -241,7 +250,7 @@ void task_end(struct task *k, struct mf_fiber *self, struct task_outcome *o)
   o->result = NULL;
   k->state = o->state;
   k->is_ending = false;
-  t->stats.by_state[k->state]++;
+  count_end(&t->stats, o);
   forget_live(k);
   if (code == MF_E_NOT_FOUND) { /* ended or removed by another process: that one's word counts */
     tasks_drop(t, k);

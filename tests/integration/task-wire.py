@@ -311,7 +311,10 @@ def main():
         check_log(g)
         pulse.join(gateway.PATIENCE)
         check_slow_readers(g)
-        bad = {k: v for k, v in g.metrics().items() if k.startswith("mayfly_http_requests_total") and 'status="500"' in k}
+        m = g.metrics()
+        ended = {k: sum(v for name, v in m.items() if name.startswith("mayfly_%s_total" % k)) for k in ("tasks", "task_reasons")}
+        t.ok(ended["tasks"] == ended["task_reasons"] > 10 and m['mayfly_task_reasons_total{reason="cancelled"}'] >= 4, "figures by status and by reason", m)
+        bad = {k: v for k, v in m.items() if k.startswith("mayfly_http_requests_total") and 'status="500"' in k}
         t.ok(not bad, "no answer was a 500", bad)
         t.ok(g.stop() == 0, "the server ends well", g.log()[-2000:])
     check_queue()

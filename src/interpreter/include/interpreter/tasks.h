@@ -51,6 +51,7 @@ void mf_tasks_close(struct mf_tasks *t, struct mf_fiber *self, uint64_t deadline
 struct mf_tasks_stats {
   unsigned queued, running;
   uint64_t submitted, by_state[MF_TASK_STATE_N], refused, expired; /* since the start */
+  uint64_t by_reason[MF_REASON_N + 1]; /* the last: interrupted */
   uint64_t files_bytes;
 };
 struct mf_tasks_stats mf_tasks_stats(const struct mf_tasks *t);
