@@ -164,11 +164,8 @@ int mf_run_local(const struct mf_run_args *a, const struct mf_sandbox_spec *spec
   else if (s.broken_sys)
     mf_say("standard output: %s", strerror(s.broken_sys));
   else if (s.result && !(s.signal && !mf_console_is_drained(s.console)))
-    status = mf_outcome(&(struct mf_outcome){ .form = &a->form,
-                                              .result = s.result,
-                                              .limits = &spec->limits,
-                                              .signal = s.signal,
-                                              .console = s.console });
+    status = mf_outcome(&(struct mf_outcome){
+        .form = &a->form, .result = s.result, .limits = &spec->limits, .signal = s.signal, .console = s.console });
   else if (s.signal) /* before there was a result, or before its output found a reader */
     status = 128 + s.signal;
   else if (s.failed)
@@ -176,4 +173,3 @@ int mf_run_local(const struct mf_run_args *a, const struct mf_sandbox_spec *spec
   run_state_done(&s);
   return status;
 }
-

@@ -64,8 +64,10 @@ enum mf_code mf_session_run(struct mf_remote_place *place, int (*work)(struct mf
   if (!code)
     *ret_exit = s.exit;
   mf_remote_place_done(place);
-  mf_remote_free(s.remote);
-  mf_console_free(s.console);
+  if (!s.self) { /* else the loop broke, and things are open: the process ends now */
+    mf_remote_free(s.remote);
+    mf_console_free(s.console);
+  }
   mf_stage_done(&s.stage, s.self != NULL);
   return code;
 }

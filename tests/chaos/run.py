@@ -141,7 +141,7 @@ def strike_driver(t, rng, kind, name, d, options, dead_before):
 
 def strike_command(t, rng, name, keep, dead_before):
     """Kills `mayfly run` itself."""
-    env = driver.option_env(MAYFLY_RUNTIME=places.runtime())
+    env = driver.option_env(MAYFLY_RUNTIME=places.runtime(), MAYFLY_SERVER="off")
     p = subprocess.Popen([places.mayfly(), "run", "-", "--json"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                          stderr=subprocess.DEVNULL, env=env)
     p.stdin.write(rng.choice(LOAD).encode() + b"import time\ntime.sleep(30)\n")
