@@ -298,6 +298,8 @@ static enum mf_code start_up(struct mf_service *s, struct mf_err *err)
 static void shut_down(struct mf_service *s)
 {
   uint64_t deadline_ns = mf_now_ns() + s->drain_ms * MF_NS_PER_MS;
+  if (s->tasks.tasks)
+    mf_tasks_drain(s->tasks.tasks);
   if (s->gateway) {
     struct event stopped = { .waiter = s->fiber };
     mf_gateway_stop(s->gateway, deadline_ns, on_event, &stopped);

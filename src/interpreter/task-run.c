@@ -16,7 +16,7 @@ enum { UNAVAILABLE_TRIES = 4, CAPACITY_TRIES = 60, BACKOFF_MAX_MS = 1000 };
 
 bool tasks_may_start(const struct mf_tasks *t)
 {
-  return !t->is_closing && !t->is_paused && t->running_n < t->config.running_max &&
+  return !t->is_draining && !t->is_paused && t->running_n < t->config.running_max &&
          t->ending_n < t->config.running_max + 4 && t->unsaved_n < t->config.queue_max + t->config.running_max;
 }
 
@@ -33,7 +33,7 @@ static enum step mark_running(struct task *k, struct mf_fiber *self)
     return STEP_CANCELLED;
   if (!k->is_marked) {
     uint64_t now_ms = tasks_now_ms(t);
-    if (t->is_closing)
+    if (t->is_draining)
       return STEP_BACK;
     if (t->parts.storage) {
       unsigned tries = 0;

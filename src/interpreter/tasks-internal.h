@@ -6,6 +6,8 @@
 #include "task-table.h"
 
 /* Ended tasks that are kept in memory: with a database, those used last; without one, all there are. */
+#define TASKS_RECENT_MAX 256u
+#define TASKS_RECENT_BYTES_MAX (16u << 20)
 #define TASKS_ENDED_MAX 1000u
 #define TASKS_ENDED_BYTES_MAX (64u << 20)
 /* Without files on disk: content of all tasks together. */
@@ -34,6 +36,7 @@ struct mf_tasks {
   struct mf_tasks_stats stats;
   struct mf_timer *resume; /* ends a pause */
   bool is_paused;          /* the database does not take it that a task starts */
+  bool is_draining;        /* nothing starts any more */
   bool is_closing, is_closed;
   struct mf_fiber *sweeper, *closer;
   unsigned sweep_n;

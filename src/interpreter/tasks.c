@@ -111,10 +111,16 @@ static void cancel_runners(struct mf_tasks *t)
       mf_fiber_cancel(k->runner);
 }
 
+void mf_tasks_drain(struct mf_tasks *t)
+{
+  t->is_draining = true;
+}
+
 void mf_tasks_close(struct mf_tasks *t, struct mf_fiber *self, uint64_t deadline_ns)
 {
   if (!t)
     return;
+  mf_tasks_drain(t);
   t->is_closing = true;
   t->closer = self;
   mf_fiber_shield(self);

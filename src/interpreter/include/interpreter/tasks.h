@@ -44,7 +44,10 @@ struct mf_tasks;
  * as interrupted, folders of nobody are removed. */
 MF_MUST_USE enum mf_code mf_tasks_new(const struct mf_tasks_config *config, const struct mf_tasks_parts *parts,
                                       struct mf_fiber *self, struct mf_tasks **ret, struct mf_err *err);
-/* Starts nothing any more; lets tasks that run end until deadline_ns, then ends them as interrupted. Queued ones stay
+/* Starts nothing any more; queued tasks stay in the database, new ones too. Waiters wait on. For a server whose requests
+ * come to their end before the close. */
+void mf_tasks_drain(struct mf_tasks *t);
+/* Drains; lets tasks that run end until deadline_ns, then ends them as interrupted. Queued ones stay
  * in the database. Waiters are woken. Then everything is freed. */
 void mf_tasks_close(struct mf_tasks *t, struct mf_fiber *self, uint64_t deadline_ns);
 
