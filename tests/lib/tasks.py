@@ -3,6 +3,7 @@ import base64
 import hashlib
 import json
 import os
+import re
 import socket
 import time
 
@@ -159,6 +160,10 @@ class Follower:
             if not piece:
                 raise AssertionError("the stream ends before %r: %r" % (needle, self.data[-500:]))
             self.data += piece
+
+    def last_id(self):
+        """Of the last event that has come whole."""
+        return re.findall(rb"id: (\S+)\nevent: [^\n]*\ndata: [^\n]*\n\n", self.data)[-1].decode()
 
     def close(self):
         self.socket.close()
