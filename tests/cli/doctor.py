@@ -106,6 +106,10 @@ def check_prefer(t, place):
     done = place.run("run", "a.py", "--json", *disable)
     isolation = json.loads(done.stdout)["receipt"]["isolation"]
     t.check("its receipt says so", [] if isolation == "none" else [isolation])
+    place.file("plot.py", "import matplotlib.pyplot as p\np.title('\u9500\u552e')\np.savefig('a.png')\n")
+    done = place.run("run", "plot.py", *disable)
+    t.check("its plots have the fonts of the runtime",
+            [] if done.returncode == 0 and b"Glyph" not in done.stderr and b"findfont" not in done.stderr else [done])
 
 
 # ---- real obstacles, each in a process tree of its own ----

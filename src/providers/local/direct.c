@@ -185,6 +185,8 @@ static void list_env(const struct mf_direct *d, const struct mf_direct_spec *spe
   add_string(s, mf_xasprintf("HOME=%s/tmp", d->dir.path));
   add_string(s, mf_xasprintf("TMPDIR=%s/tmp", d->dir.path));
   add_string(s, mf_xasprintf("MPLCONFIGDIR=%s/tmp", d->dir.path));
+  add_string(s, mf_xasprintf("MATPLOTLIBRC=%s/opt/mpl/matplotlibrc", spec->rootfs));
+  add_string(s, mf_xasprintf("XDG_DATA_HOME=%s/usr/share", spec->rootfs)); /* matplotlib looks for fonts there */
   if (spec->runtime->site_packages[0])
     add_string(s, mf_xasprintf("PYTHONPATH=%s%s", spec->rootfs, spec->runtime->site_packages));
 }
