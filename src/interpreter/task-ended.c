@@ -38,7 +38,9 @@ void tasks_drop(struct mf_tasks *t, struct task *k)
 /* Out of memory, not out of the world: the database has it. Without one it is the end of it. */
 static void trim_ended(struct mf_tasks *t)
 {
-  while (t->ended_n > TASKS_ENDED_MAX || (t->ended_bytes > TASKS_ENDED_BYTES_MAX && t->ended_n > 1)) {
+  unsigned max = t->parts.storage ? TASKS_RECENT_MAX : TASKS_ENDED_MAX;
+  size_t bytes_max = t->parts.storage ? TASKS_RECENT_BYTES_MAX : TASKS_ENDED_BYTES_MAX;
+  while (t->ended_n > max || (t->ended_bytes > bytes_max && t->ended_n > 1)) {
     struct task *k = t->ended_first;
     if (!t->parts.storage) {
       tasks_drop(t, k);
