@@ -42,6 +42,15 @@ def sdk():
     return None
 
 
+def typescript():
+    """The compiler of the TypeScript client (scripts/setup-sdk), or None."""
+    for candidate in (os.environ.get("MF_SDK"), os.path.join(BUILD, "sdk"), os.path.join(ROOT, "build", "sdk")):
+        compiler = os.path.join(candidate or "", "typescript", "node_modules", ".bin", "tsc")
+        if candidate and os.path.exists(compiler):
+            return compiler
+    return None
+
+
 def need(*things):
     """Skips the whole suite, with the reason, when a built thing is not there."""
     for thing in things:

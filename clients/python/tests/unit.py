@@ -18,6 +18,7 @@ sys.path[:0] = [PACKAGE, HERE, os.path.join(PACKAGE, "..", "..", "tests", "lib")
 
 import mayfly  # noqa: E402
 from mayfly import _core, _http, _sse, errors, models  # noqa: E402
+from both import KINDS, raised  # noqa: E402
 from scripted import Scripted, answer, stream  # noqa: E402
 import tap  # noqa: E402
 
@@ -33,32 +34,6 @@ def event(number, kind, data):
 
 
 END = event(9, "status", {"taskId": "task_1", "status": "succeeded"})
-
-
-def raised(call, *args, **named):
-    """What it raises; it must."""
-    try:
-        call(*args, **named)
-    except Exception as e:
-        return e
-    raise AssertionError("%s did not fail" % call)
-
-
-def both(url, **options):
-    """Each client, as functions that return: the second goes through asyncio."""
-    sync, other = mayfly.Mayfly(url, "secret", **options), mayfly.AsyncMayfly(url, "secret", **options)
-
-    class Run:
-        def __getattr__(self, name):
-            def call(*args, **named):
-                if name != "events":
-                    return asyncio.run(getattr(other, name)(*args, **named))
-
-                async def collect():
-                    return [e async for e in other.events(*args, **named)]
-                return iter(asyncio.run(collect()))
-            return call
-    return [("sync", sync), ("async", Run())]
 
 
 # ---- without a socket ----
@@ -145,8 +120,8 @@ def addresses():
 
 def hostile_names_and_ids():
     names = ['a"b.csv', "c\r\nX: y", "d%22.csv", "é 中/🙂.txt", "'()*~!", "..\\x", "\0"]
-    kind, body = _core._body_of(mayfly.TaskRequest("1", [mayfly.InputFile(n, b"\r\n--") for n in names]))
-    mark = kind.split("boundary=")[1]
+    form, body = _core._body_of(mayfly.TaskRequest("1", [mayfly.InputFile(n, b"\r\n--") for n in names]))
+    mark = form.split("boundary=")[1]
     parts = b"".join(body).decode("ascii").split("--" + mark)[1:-1]
     assert len(parts) == len(names) + 1 and json.loads(parts[0].split("\r\n\r\n")[1]) == {"language": "python", "code": "1"}
     for name, part in zip(names, parts[1:]):
@@ -173,9 +148,9 @@ def old_python():
 # ---- over sockets ----
 
 def what_is_sent():
-    for name, _ in both("http://a"):
+    for name, kind in KINDS.items():
         with Scripted(*[done()] * 5) as s:
-            client = dict(both(s.url + "/base/v1"))[name]
+            client = kind(s.url + "/base/v1", "secret")
             client.submit(mayfly.TaskRequest("1", timeout_ms=5, memory_mb=64, display_last_expression=True), idempotency_key="k")
             client.get("task_1", wait=1.5)
             client.cancel("task_1")
@@ -197,22 +172,22 @@ def an_answer_before_the_end_of_the_upload():
         while reader.read1(65536):  # as the server does it: what still comes is thrown away
             pass
     request = mayfly.TaskRequest("1", [mayfly.InputFile("a", b"x" * (16 << 20))])
-    for name, _ in both("http://a"):
+    for name, kind in KINDS.items():
         with Scripted(refuse) as s:
-            e = raised(dict(both(s.url))[name].submit, request)
+            e = raised(kind(s.url).submit, request)
             assert (type(e), e.status, e.code) == (errors.InvalidRequest, 413, "body_too_large"), (name, repr(e))
 
 
 def events_over_broken_connections():
-    for name, _ in both("http://a"):
+    for name, kind in KINDS.items():
         with Scripted(stream(event(1, "stdout", {"text": "a"}), event(2, "stdout", {"text": "b"}), b"id: 3\nevent: stdout\nda", end=False),
                       b"", answer(b"{}", 503, ["Retry-After: 0"]), stream(event(3, "stdout", {"text": "c"})),
                       stream(event(8, "news", {}), END)) as s:
-            events = list(dict(both(s.url))[name].events("task_1"))
+            events = list(kind(s.url).events("task_1"))
         assert [(e.id, e.type) for e in events] == [("1", "stdout"), ("2", "stdout"), ("3", "stdout"), ("9", "status")], (name, events)
         assert [head.partition("Last-Event-ID: ")[2][:1] for head, _ in s.requests] == ["", "2", "2", "2", "3"], (name, s.requests)
         with Scripted(b"HTTP/1.1 204 No Content\r\n\r\n") as s:
-            assert list(dict(both(s.url))[name].events("task_1", after="9")) == []
+            assert list(kind(s.url).events("task_1", after="9")) == []
 
 
 def leaving_events_early():
@@ -240,27 +215,27 @@ def leaving_events_early():
 
 
 def trying_again():
-    for name, _ in both("http://a"):
+    for name, kind in KINDS.items():
         with Scripted(done(status="queued"), b"", answer(b"{}", 429, ["Retry-After: 0"]), done(status="timed_out")) as s:
-            assert dict(both(s.url))[name].wait("task_1").status == "timed_out", name
+            assert kind(s.url).wait("task_1").status == "timed_out", name
         with Scripted(*[b""] * 3) as s:
-            e = raised(dict(both(s.url, retries=2))[name].wait, "task_1")
+            e = raised(kind(s.url, retries=2).wait, "task_1")
             assert type(e) is errors.ConnectionFailed and len(s.requests) == 3, (name, repr(e), s.requests)
         with Scripted(answer(b"{}", 410)) as s:
-            assert isinstance(raised(dict(both(s.url))[name].run, "1"), errors.Expired), name
+            assert isinstance(raised(kind(s.url).run, "1"), errors.Expired), name
         with Scripted(answer(b"{}", 429)) as s:
-            assert isinstance(raised(dict(both(s.url))[name].submit, "1"), errors.Busy), name
+            assert isinstance(raised(kind(s.url).submit, "1"), errors.Busy), name
         with Scripted(answer(b"", 302, ["Location: /v1/tasks"])) as s:
-            assert raised(dict(both(s.url))[name].get, "1").status == 302, name
+            assert raised(kind(s.url).get, "1").status == 302, name
 
 
 def silence():
     def quiet(connection, reader):
         s.read(reader)
         reader.read()
-    for name, _ in both("http://a"):
+    for name, kind in KINDS.items():
         with Scripted(quiet) as s:
-            e = raised(dict(both(s.url, timeout=0.2))[name].get, "task_1")
+            e = raised(kind(s.url, timeout=0.2).get, "task_1")
             assert type(e) is errors.ConnectionFailed and "silent" in str(e), (name, repr(e))
 
 
@@ -307,13 +282,13 @@ def cancelled_while_it_runs():
 def files_that_change():
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "data")
-        for name, _ in both("http://a"):
+        for name, kind in KINDS.items():
             with open(path, "wb") as f:
                 f.write(os.urandom(1 << 20))
             file = mayfly.InputFile.from_path(path)
             assert file.name == "data"
             with Scripted(done(), done()) as s:
-                client = dict(both(s.url))[name]
+                client = kind(s.url)
                 client.submit(mayfly.TaskRequest("1", [file, mayfly.InputFile("t", "é")]))
                 with open(path, "rb") as f:
                     assert f.read() in s.requests[0][1] and "é".encode() in s.requests[0][1]
@@ -328,9 +303,9 @@ def files_that_change():
 
 def downloads():
     artifact = mayfly.Artifact("a", "a", 3, hashlib.sha256(b"abc").hexdigest(), "text/plain", "/v1/tasks/t/artifacts/a")
-    for name, _ in both("http://a"):
+    for name, kind in KINDS.items():
         with Scripted(answer(b"abc")[:-1], answer(b"abc"), answer(b"ab"), answer(b"abd")) as s:
-            client = dict(both(s.url))[name]
+            client = kind(s.url)
             assert client.download(artifact) == b"abc"
             for _ in range(2):
                 assert isinstance(raised(client.download, artifact), errors.BadAnswer), name
@@ -338,12 +313,12 @@ def downloads():
 
 def unix_sockets():
     with tempfile.TemporaryDirectory() as folder:
-        for name, _ in both("http://a"):
+        for name, kind in KINDS.items():
             path = os.path.join(folder, name + ".sock")
             with Scripted(done(), unix_path=path) as s:
-                assert dict(both(s.url))[name].get("task_1").task_id == "task_1"
+                assert kind(s.url).get("task_1").task_id == "task_1"
             assert "\r\nHost: localhost\r\n" in s.requests[0][0]
-            assert isinstance(raised(dict(both("unix://" + path + "-gone"))[name].get, "t"), errors.ConnectionFailed)
+            assert isinstance(raised(kind("unix://" + path + "-gone").get, "t"), errors.ConnectionFailed)
 
 
 def main():

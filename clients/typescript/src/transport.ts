@@ -6,7 +6,7 @@ export type Fetch = (input: string, init?: RequestInit) => Promise<Response>;
 export interface MayflyOptions {
   /** Of the server, with or without `/v1`: `http://127.0.0.1:9000`. */
   baseUrl: string;
-  apiKey?: string;
+  apiKey?: string | undefined;
   /** Another fetch than the global one. */
   fetch?: Fetch;
   /** How often in a row `wait`, `run`, `events` and `download` try again without getting further. Default 8 (half a minute). */
