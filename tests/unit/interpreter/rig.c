@@ -104,6 +104,7 @@ static enum mf_code fake_start(struct mf_provider *p, const struct mf_sandbox_sp
   *f = (struct fake_run){ .base = { p }, .events = events, .user = user, .limits = spec->limits };
   f->source = mf_xasprintf("%.*s", MF_STR_ARG(spec->source));
   f->display_last_expression = spec->display_last_expression;
+  snprintf(f->source_name, sizeof(f->source_name), "%.*s", MF_STR_ARG(spec->source_name));
   mf_buf_init(&f->inputs, 1u << 20);
   for (unsigned i = 0; i < spec->file_n; i++)
     if (spec->files[i].data.len < 1000)

@@ -18,6 +18,7 @@ struct fake_run {
   char *source;
   struct mf_sandbox_limits limits;
   bool display_last_expression;
+  char source_name[64];
   struct mf_buf inputs; /* "name=content;" of each */
   bool is_cancelled, is_finished;
   unsigned turns;

@@ -284,6 +284,56 @@ static void closed_in_order(struct rig *r)
   assert_status(r, "me", waiting.id, "succeeded");
 }
 
+/* A server that stops takes tasks, and starts none. */
+static void drained(struct rig *r)
+{
+  struct mf_task_submitted running = rig_submit(r, "me", "running"), waiting;
+  struct fake_run *f = rig_run_of(r, "running");
+  mf_tasks_drain(r->tasks);
+  waiting = rig_submit(r, "me", "waiting");
+  assert_member(r, "me", waiting.id, "queuePosition", "1");
+  fake_finish(r, f, MF_RUN_SUCCEEDED, MF_REASON_EXIT, "", NULL);
+  wait_for_ends(r, 1);
+  assert_status(r, "me", running.id, "succeeded");
+  rig_settle(r);
+  assert_status(r, "me", waiting.id, "queued");
+  assert_int_equal(r->start_n, 1);
+  rig_restart(r);
+  fake_finish(r, rig_run_of(r, "waiting"), MF_RUN_SUCCEEDED, MF_REASON_EXIT, "", NULL);
+  wait_for_ends(r, 1);
+  assert_status(r, "me", waiting.id, "succeeded");
+}
+
+/* All that was asked for survives. */
+static void asked_before_a_restart(struct rig *r)
+{
+  struct mf_task_request request;
+  struct mf_task_submitted s;
+  r->config.running_max = 1;
+  rig_restart(r);
+  rig_submit(r, "", "first");
+  mf_task_request_default(&request);
+  request.code = MF_STR("second");
+  request.source_name = MF_STR("b.py");
+  request.timeout_ms = 1234;
+  request.memory_mb = 99;
+  request.display_last_expression = true;
+  struct mf_task_draft *d = mf_task_draft_new(r->tasks, MF_STR(""));
+  assert_ok(mf_task_draft_file(d, r->self, MF_STR("a.csv"), &r->fault, &r->err), &r->err);
+  assert_ok(mf_task_draft_data(d, r->self, MF_STR("x;y\n1;2\n"), &r->fault, &r->err), &r->err);
+  assert_ok(mf_tasks_submit(r->tasks, r->self, d, &request, MF_STR(""), &s, &r->retry_s, &r->fault, &r->err), &r->err);
+  char *before = rig_member(r, "", s.id, "inputs");
+  rig_restart(r);
+  struct fake_run *f = rig_run_of(r, "second");
+  assert_string_equal(f->source_name, "b.py");
+  assert_int_equal(f->limits.wall_ms, 1234);
+  assert_int_equal(f->limits.memory_bytes, 99u << 20);
+  assert_true(f->display_last_expression);
+  assert_string_equal(f->inputs.ptr, "a.csv=x;y\n1;2\n;");
+  assert_member(r, "", s.id, "inputs", before);
+  free(before);
+}
+
 static void closed_while_a_hundred_wait(struct rig *r)
 {
   r->config.running_max = 1;
@@ -310,6 +360,8 @@ static void test_closed_while_a_hundred_wait(void **state)
   rig_run_both(&r, closed_while_a_hundred_wait);
 }
 ON_DISK(closed_in_order)
+ON_DISK(drained)
+ON_DISK(asked_before_a_restart)
 
 /* A process that is killed: what runs and waits is known to nobody but the database. */
 enum { KILLED_N = 40 };
@@ -390,6 +442,8 @@ int main(void)
     cmocka_unit_test(test_the_end_cannot_be_stored),
     cmocka_unit_test(test_the_start_cannot_be_stored),
     cmocka_unit_test(test_closed_in_order),
+    cmocka_unit_test(test_drained),
+    cmocka_unit_test(test_asked_before_a_restart),
     cmocka_unit_test(test_closed_while_a_hundred_wait),
     cmocka_unit_test(test_killed),
   };
