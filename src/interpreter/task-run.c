@@ -232,8 +232,8 @@ static void execute(struct task *k, struct mf_fiber *self, struct task_outcome *
     prepare(k, &spec.limits);
     code = ask_executor(k, self, &spec, &o->result, &err);
     say_result(k, code, o);
-    if (code && code != MF_E_CANCELLED)
-      mf_log(MF_LOG_WARN, "task %s: not run: %s", k->id, err.msg);
+    if (code && code != MF_E_CANCELLED) /* what is said of a spec may name its files */
+      mf_log(MF_LOG_WARN, "task %s: not run: %s", k->id, code == MF_E_INPUT ? "its spec was refused" : err.msg);
     keep_live_text(k, o);
   }
   free(files);
