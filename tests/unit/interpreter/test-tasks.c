@@ -371,6 +371,61 @@ static void the_same_key_again(struct rig *r)
   }
 }
 
+struct submitting {
+  struct rig *r;
+  struct mf_fiber *fiber;
+  struct mf_task_submitted ret;
+  struct mf_task_fault fault;
+  struct mf_err err;
+  enum mf_code code, shown;
+  bool is_done;
+};
+
+static void submit_in_fiber(void *user)
+{
+  struct submitting *s = user;
+  struct mf_task_request request;
+  struct mf_buf text;
+  unsigned retry_s = 0;
+  mf_task_request_default(&request);
+  struct mf_task_draft *d = mf_task_draft_new(s->r->tasks, MF_STR("me"));
+  s->code = mf_task_draft_file(d, s->fiber, MF_STR("f"), &s->fault, &s->err);
+  assert_ok(s->code, &s->err);
+  s->code = mf_tasks_submit(s->r->tasks, s->fiber, d, &request, MF_STR("key"), &s->ret, &retry_s, &s->fault, &s->err);
+  s->shown = mf_tasks_get(s->r->tasks, s->fiber, MF_STR("me"), mf_str_of(s->ret.id), 0, &text, &s->err);
+  mf_buf_done(&text);
+  s->is_done = true;
+}
+
+/* A client that did not wait for its own answer: one task, whoever comes first. */
+static void the_same_key_at_the_same_time(struct rig *r)
+{
+  enum { N = 20 };
+  struct submitting s[N];
+  unsigned replay_n = 0;
+  r->is_auto = true;
+  for (unsigned i = 0; i < N; i++) {
+    s[i] = (struct submitting){ .r = r };
+    assert_ok(mf_fiber_start(r->loop, submit_in_fiber, &s[i], 0, &s[i].fiber, &r->err), &r->err);
+  }
+  for (unsigned i = 0; i < N; i++) {
+    RIG_UNTIL(r, s[i].is_done);
+    mf_fiber_join(r->self, s[i].fiber);
+    assert_ok(s[i].code, &s[i].err);
+    assert_ok(s[i].shown, &s[i].err); /* whoever has the id can look at it */
+    assert_string_equal(s[i].ret.id, s[0].ret.id);
+    replay_n += s[i].ret.is_replay;
+  }
+  assert_int_equal(replay_n, N - 1);
+  RIG_UNTIL(r, mf_tasks_stats(r->tasks).by_state[MF_TASK_SUCCEEDED] == 1);
+  assert_int_equal(r->start_n, 1);
+  assert_int_equal(mf_tasks_stats(r->tasks).submitted, 1);
+  assert_int_equal(r->tasks->submitting_n, 0);
+  assert_int_equal(mf_tasks_stats(r->tasks).running, 0);
+  if (r->dir[0])
+    assert_int_equal(rig_folder_n(r), 1);
+}
+
 /* ---- who sees what ---- */
 
 static void another_owner(struct rig *r)
@@ -644,6 +699,7 @@ BOTH(owners_take_turns)
 BOTH(a_full_queue)
 BOTH(a_key_that_wants_it_all)
 BOTH(the_same_key_again)
+BOTH(the_same_key_at_the_same_time)
 BOTH(another_owner)
 BOTH(lists)
 BOTH(deleted)
@@ -671,6 +727,7 @@ int main(void)
     cmocka_unit_test(test_a_full_queue),
     cmocka_unit_test(test_a_key_that_wants_it_all),
     cmocka_unit_test(test_the_same_key_again),
+    cmocka_unit_test(test_the_same_key_at_the_same_time),
     cmocka_unit_test(test_another_owner),
     cmocka_unit_test(test_lists),
     cmocka_unit_test(test_deleted),
