@@ -60,10 +60,8 @@ class _Link:
     async def open(self, timeout: float) -> None:
         self.close()
         a = self.address
-        if a.is_tls:
-            self.tls = self.tls or ssl.create_default_context()
         connecting: Awaitable[Any] = (asyncio.open_unix_connection(a.unix_path) if a.unix_path is not None else
-                                      asyncio.open_connection(a.host, a.port, ssl=self.tls if a.is_tls else None))
+                                      asyncio.open_connection(a.host, a.port, ssl=self.tls))
         opening = asyncio.ensure_future(connecting)
         try:
             self.reader, self.writer = await _within(timeout, opening)
@@ -109,7 +107,7 @@ class AsyncMayfly:
     def __init__(self, base_url: str, api_key: Optional[str] = None, *, timeout: float = 30.0, retries: int = 8,
                  ssl_context: Optional[ssl.SSLContext] = None) -> None:
         self._core = _core.Core(base_url, api_key, timeout, retries)
-        self._tls = ssl_context
+        self._tls = (ssl_context or ssl.create_default_context()) if self._core.address.is_tls else None
 
     # ---- the three calls ----
 

@@ -55,8 +55,7 @@ class _Link:
             return
         self.socket = socket.create_connection((a.host, a.port), timeout)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if a.is_tls:
-            self.tls = self.tls or ssl.create_default_context()
+        if self.tls is not None:
             self.socket = self.tls.wrap_socket(self.socket, server_hostname=a.host)
 
     def send(self, data: bytes, timeout: float) -> bool:
@@ -95,7 +94,7 @@ class Mayfly:
     def __init__(self, base_url: str, api_key: Optional[str] = None, *, timeout: float = 30.0, retries: int = 8,
                  ssl_context: Optional[ssl.SSLContext] = None) -> None:
         self._core = _core.Core(base_url, api_key, timeout, retries)
-        self._tls = ssl_context
+        self._tls = (ssl_context or ssl.create_default_context()) if self._core.address.is_tls else None
 
     # ---- the three calls ----
 

@@ -8,13 +8,14 @@ class Scripted:
     """An entry: bytes (read the request, answer, close) or a function of (connection, reader) that does everything itself.
     `requests`: (head, body) of each request that was read. The client's address is `url`."""
 
-    def __init__(self, *script, unix_path=None):
-        self.script = list(script)
+    def __init__(self, *script, unix_path=None, tls=None):
+        self.script, self.tls = list(script), tls
         self.requests = []
         self.listener = socket.socket(socket.AF_UNIX if unix_path else socket.AF_INET)
         self.listener.bind(unix_path or ("127.0.0.1", 0))
         self.listener.listen()
-        self.url = "unix://" + unix_path if unix_path else "http://127.0.0.1:%d" % self.listener.getsockname()[1]
+        place = "//127.0.0.1:%d" % self.listener.getsockname()[1] if not unix_path else "//" + unix_path
+        self.url = ("unix:" if unix_path else "https:" if tls else "http:") + place
         self.thread = threading.Thread(target=self._serve)
         self.thread.start()
 
@@ -34,6 +35,11 @@ class Scripted:
             except OSError:
                 return
             connection.settimeout(60)
+            try:
+                connection = self.tls.wrap_socket(connection, server_side=True) if self.tls else connection
+            except OSError:
+                connection.close()
+                continue
             with connection, connection.makefile("rb") as reader:
                 try:
                     if callable(entry):

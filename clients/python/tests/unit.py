@@ -6,6 +6,9 @@ import glob
 import hashlib
 import json
 import os
+import shutil
+import ssl
+import subprocess
 import sys
 import tempfile
 import threading
@@ -321,13 +324,36 @@ def unix_sockets():
             assert isinstance(raised(kind("unix://" + path + "-gone").get, "t"), errors.ConnectionFailed)
 
 
+def tls():
+    """Needs the openssl command, to make a certificate."""
+    with tempfile.TemporaryDirectory() as folder:
+        key, chain = os.path.join(folder, "key.pem"), os.path.join(folder, "chain.pem")
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                        "-keyout", key, "-out", chain, "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"],
+                       check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        ours = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        ours.load_cert_chain(chain, key)
+        trusting = ssl.create_default_context(cafile=chain)
+    request = mayfly.TaskRequest("1", [mayfly.InputFile("a", bytes(3 << 20))])
+    for name, kind in KINDS.items():
+        with Scripted(done(), stream(event(1, "stdout", {"text": "a"}), end=False), stream(END), b"", tls=ours) as s:
+            client = kind(s.url, ssl_context=trusting)
+            assert client.submit(request).task_id == "task_1" and len(s.requests[0][1]) > 3 << 20, name
+            assert [e.id for e in client.events("task_1")] == ["1", "9"], name
+            e = raised(kind(s.url).get, "task_1")
+            assert isinstance(e, errors.ConnectionFailed) and "certificate" in str(e).lower(), (name, repr(e))
+
+
 def main():
     t = tap.Tap()
     for work in (responses_cut_anywhere, responses_that_are_none, events_cut_anywhere, answers_of_another_type,
                  errors_of_every_kind, addresses, hostile_names_and_ids, old_python, what_is_sent,
                  an_answer_before_the_end_of_the_upload, events_over_broken_connections, leaving_events_early, trying_again,
-                 silence, cancelled_while_it_runs, files_that_change, downloads, unix_sockets):
+                 silence, cancelled_while_it_runs, files_that_change, downloads, unix_sockets, tls):
         problems = []
+        if work is tls and not shutil.which("openssl"):
+            t.skip("python: tls", "the openssl command is not here to make a certificate")
+            continue
         try:
             work()
         except Exception as e:

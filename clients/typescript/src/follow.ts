@@ -11,14 +11,15 @@ const NOTHING_MORE = 204;
 /** Null: of a kind that a newer server sends. */
 function eventOf(raw: RawEvent): TaskEvent | null {
   const { id, event: type } = raw;
-  if (type === "stdout" || type === "stderr") return { type, id, text: String(parse<{ text?: unknown }>(raw.data, 200).text ?? "") };
+  if (type === "stdout" || type === "stderr") return { type, id, text: parse<{ text?: string }>(raw.data, 200).text ?? "" };
   if (type === "artifact") return { type, id, artifact: parse<Artifact>(raw.data, 200) };
   if (type === "status") return { type, id, task: parse<TaskStatusChange>(raw.data, 200) };
   return null;
 }
 
 /** Null: there is nothing behind `after`. */
-async function connect(transport: Transport, path: string, after: string, guard: Guard): Promise<ReadableStream<Uint8Array> | null> {
+async function connect(transport: Transport, path: string, after: string,
+  guard: Guard): Promise<ReadableStream<Uint8Array> | null> {
   const headers: Record<string, string> = { Accept: "text/event-stream" };
   if (after !== "") headers["Last-Event-ID"] = after;
   const response = await transport.open("GET", path, { headers, signal: guard.signal });
