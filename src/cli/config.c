@@ -1,4 +1,5 @@
 /* `mayfly config`: the effective configuration, and where each value came from. */
+#include "key.h"
 #include "settings.h"
 #include "words.h"
 
@@ -98,8 +99,9 @@ static int show_config(struct config_args *a, struct mf_buf *out)
   enum mf_code code = mf_config_load(&a->in, &c, &err);
   if (code == MF_OK)
     code = mf_config_load_secrets(c, &a->in, &err);
-  if (code == MF_OK)
-    code = mf_config_check_exposed(c, false, &err);
+  /* The database is only looked into when its answer counts. */
+  if (code == MF_OK && mf_config_check_exposed(c, false, &err) != MF_OK)
+    code = mf_config_check_exposed(c, mf_key_is_any_stored(c), &err);
   if (code != MF_OK) {
     mf_say("%s", err.msg);
     mf_config_free(c);

@@ -1,11 +1,13 @@
 /* `mayfly key`: API keys in the database of `serve`, whether that runs or not. */
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/key.h"
 #include "base/path.h"
 #include "base/time.h"
 #include "base/utf8.h"
 #include "json/json.h"
+#include "key.h"
 #include "settings.h"
 #include "stage.h"
 #include "storage/tasks.h"
@@ -33,7 +35,8 @@ struct key_args {
 
 /* One action on the database, in a fiber. */
 struct keyring {
-  const struct key_args *args;
+  const struct key_args *args; /* NULL: only looks whether there are any */
+  bool has_any;
   struct mf_stage stage;
   struct mf_pool *pool;
   struct mf_storage *storage;
@@ -206,11 +209,24 @@ static enum mf_code revoke_key(struct keyring *r)
   return MF_OK;
 }
 
+static enum mf_code look(struct keyring *r)
+{
+  struct mf_stored_keys *none = NULL;
+  enum mf_code code = mf_storage_find_key(r->storage, r->fiber, MF_STR(""), &none, &r->has_any, &r->err);
+  mf_stored_keys_free(none);
+  return code;
+}
+
 static void act(void *user)
 {
   struct keyring *r = user;
-  const char *action = r->args->action;
-  r->code = strcmp(action, "create") == 0 ? create_key(r) : strcmp(action, "list") == 0 ? list_keys(r) : revoke_key(r);
+  const char *action = r->args ? r->args->action : "";
+  if (strcmp(action, "create") == 0)
+    r->code = create_key(r);
+  else if (strcmp(action, "list") == 0)
+    r->code = list_keys(r);
+  else
+    r->code = r->args ? revoke_key(r) : look(r);
   mf_fiber_detach(r->fiber);
   mf_loop_stop(r->stage.loop);
 }
@@ -252,6 +268,16 @@ static enum mf_code use_database(struct keyring *r, const struct mf_config *c, s
   if (!code && r->code)
     *err = r->err;
   return code ? code : r->code;
+}
+
+bool mf_key_is_any_stored(const struct mf_config *c)
+{
+  struct keyring r = { .args = NULL };
+  mf_auto_free char *own = mf_xasprintf("%s/mayfly.db", c->home);
+  bool is_own = c->from[MF_CONFIG_DATABASE_URL] == MF_FROM_DEFAULT;
+  if ((is_own && access(own, F_OK) < 0) || use_database(&r, c, &(struct mf_err){ 0 }))
+    return false;
+  return r.has_any;
 }
 
 static int run_key(const struct mf_command *self, int argc, char **argv)

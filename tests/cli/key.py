@@ -123,7 +123,10 @@ def check_exposed(t):
         with serving.serve(place, "http://127.0.0.1:1", "--skip-llm-ready-check", "--gateway-host", "0.0.0.0") as server:
             t.ok(server.wait_line() == "" and server.wait() == 1 and b"no key is set" in server.errors,
                  "beyond this machine a server wants a key", server.errors)
+        home = {"AGENTIC_API_HOME": os.path.join(place.path, "home")}
+        t.check("config says so, too", one_line(place.run("config", "--gateway-host", "0.0.0.0", env=home), "no key is set", status=1))
         text, _ = create(place)
+        t.ok(place.run("config", "--gateway-host", "0.0.0.0", env=home).returncode == 0, "and looks for stored ones")
         with serving.serve(place, "http://127.0.0.1:1", "--skip-llm-ready-check", "--gateway-host", "0.0.0.0") as server:
             good = server.wait_line().startswith("listening on http://0.0.0.0:")
             t.ok(good and ask(server) == 401, "a stored one counts", server.errors)
