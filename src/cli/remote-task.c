@@ -14,7 +14,9 @@ enum {
   EVENT_BYTES_MAX = 16 << 20,
   EVENT_DEPTH_MAX = 16,
   WAIT_MS = 60000,        /* the longest that a server waits for us */
-  STREAM_IDLE_MS = 60000, /* it sends something every 15 s */
+  STREAM_IDLE_MS = 40000, /* it sends something every 15 s */
+  SILENCE_MS = 40000,     /* a server that says nothing for so long is not asked again */
+  CANCEL_IDLE_MS = 10000, /* it takes 5 s at most */
   SLACK_MS = 10000,
   RETRY_MS = 500,
   RETRIES = 20,
@@ -81,14 +83,17 @@ static enum mf_code take_id(const struct mf_json_val *task, char ret[MF_REMOTE_I
 }
 
 enum mf_code mf_remote_submit(struct mf_remote *r, struct mf_fiber *self, const struct mf_sandbox_spec *spec,
-                              char ret_id[MF_REMOTE_ID_N], struct mf_json **ret, struct mf_err *err)
+                              uint64_t idle_ms, char ret_id[MF_REMOTE_ID_N], struct mf_json **ret,
+                              struct mf_err *err)
 {
   mf_auto_buf struct mf_buf body;
   mf_auto_json struct mf_json *task = NULL;
   mf_buf_init(&body, REQUEST_BYTES_MAX);
   if (write_request(spec, &body))
     return mf_fail(err, MF_E_LIMIT, 0, "the request is too large");
-  const struct mf_remote_request req = { .method = "POST", .path = "/v1/tasks", .body = mf_buf_str(&body) };
+  const struct mf_remote_request req = {
+    .method = "POST", .path = "/v1/tasks", .body = mf_buf_str(&body), .idle_ms = idle_ms
+  };
   enum mf_code code = mf_remote_ask(r, self, &req, &task, err);
   if (!code)
     code = take_id(mf_json_root(task), ret_id, err);
@@ -104,8 +109,10 @@ enum mf_code mf_remote_cancel(struct mf_remote *r, struct mf_fiber *self, const 
 {
   mf_auto_free char *path = mf_xasprintf("/v1/tasks/%s/cancel", id);
   mf_auto_json struct mf_json *task = NULL;
-  const struct mf_remote_request req = { .method = "POST", .path = path };
+  const struct mf_remote_request req = { .method = "POST", .path = path, .idle_ms = CANCEL_IDLE_MS };
   enum mf_code code = mf_remote_ask(r, self, &req, &task, err);
+  if (!code && mf_remote_status(mf_json_root(task)).len == 0)
+    return fail_answer(err);
   if (!code && ret) {
     *ret = task;
     task = NULL;
@@ -128,6 +135,12 @@ enum mf_code mf_remote_get(struct mf_remote *r, struct mf_fiber *self, const cha
     return fail_answer(err);
   }
   return code;
+}
+
+enum mf_code mf_remote_pause(struct mf_fiber *self, uint64_t since_ns)
+{
+  uint64_t pause_ns = RETRY_MS * MF_NS_PER_MS, passed_ns = mf_now_ns() - since_ns;
+  return passed_ns < pause_ns ? mf_fiber_sleep(self, pause_ns - passed_ns) : MF_OK;
 }
 
 static const char *const status_names[] = { "queued", "running", "succeeded", "failed", "timed_out", "cancelled" };
@@ -221,6 +234,7 @@ static enum mf_code read_events(struct mf_follow *f, struct mf_fiber *self, stru
       code = mf_fail(err, MF_E_GONE, 0, "the server's events ended before the task");
     if (code && code != MF_E_CANCELLED)
       code = MF_E_TIMEOUT;
+    f->heard_ns = code ? f->heard_ns : mf_now_ns();
     if (!code)
       code = mf_sse_feed(reader, piece, err);
     while (!code && !has_ended && mf_sse_next(reader, &e))
@@ -234,11 +248,15 @@ static enum mf_code read_events(struct mf_follow *f, struct mf_fiber *self, stru
 static enum mf_code get_when_ended(struct mf_follow *f, struct mf_fiber *self, struct mf_json **ret, struct mf_err *err)
 {
   for (;;) {
+    uint64_t asked_ns = mf_now_ns();
     enum mf_code code = mf_remote_get(f->remote, self, f->id, WAIT_MS, ret, err);
     if (code || mf_remote_has_ended(mf_json_root(*ret)))
       return code == MF_E_UNAVAILABLE ? MF_E_TIMEOUT : code;
     mf_json_free(*ret);
     *ret = NULL;
+    f->heard_ns = mf_now_ns();
+    if (mf_remote_pause(self, asked_ns))
+      return mf_fail(err, MF_E_CANCELLED, 0, "cancelled");
   }
 }
 
@@ -250,8 +268,12 @@ static enum mf_code follow_once(struct mf_follow *f, struct mf_fiber *self, stru
 
 enum mf_code mf_remote_follow(struct mf_follow *f, struct mf_fiber *self, struct mf_json **ret, struct mf_err *err)
 {
+  f->heard_ns = mf_now_ns();
   enum mf_code code = follow_once(f, self, ret, err);
   for (unsigned i = 0; code == MF_E_TIMEOUT && i < RETRIES; i++) {
+    f->is_lost = mf_now_ns() - f->heard_ns >= SILENCE_MS * MF_NS_PER_MS;
+    if (f->is_lost)
+      break;
     if (mf_fiber_sleep(self, RETRY_MS * MF_NS_PER_MS))
       return mf_fail(err, MF_E_CANCELLED, 0, "cancelled");
     code = follow_once(f, self, ret, err);

@@ -12,7 +12,7 @@
 
 #include "base/banned.h"
 
-enum { CANCEL_MS = 5000 };
+enum { CANCEL_MS = 5000, ANSWER_MS = 5000 }; /* a server that hangs: sooner by a sandbox of our own */
 
 struct remote_run {
   const struct mf_run_args *args;
@@ -30,6 +30,11 @@ static int fall_back(struct mf_session *s, struct remote_run *r, const struct mf
   if (!r->may_fall_back || s->signal || s->broken_sys || f->shown[0] || f->shown[1])
     return mf_session_fail(s, err);
   mf_console_progress_end(s->console);
+  if (r->id[0] && !f->is_lost) { /* nobody would take what it gives */
+    mf_fiber_shield(s->self);
+    (void)!mf_remote_cancel(s->remote, s->self, r->id, NULL, NULL);
+    mf_fiber_unshield(s->self);
+  }
   if (isatty(STDERR_FILENO) == 1) /* a person may wonder; a script gets what it always got */
     mf_say("%s: it runs in a sandbox of its own", err->msg);
   r->fell_back = true;
@@ -74,7 +79,7 @@ static int work(struct mf_session *s)
   struct mf_follow f = { .remote = s->remote, .id = r->id, .wall_ms = r->spec->limits.wall_ms };
   f.console = r->args->form.json ? NULL : s->console;
   mf_console_progress(s->console, "starting", 0);
-  enum mf_code code = mf_remote_submit(s->remote, s->self, r->spec, r->id, NULL, &err);
+  enum mf_code code = mf_remote_submit(s->remote, s->self, r->spec, r->may_fall_back ? ANSWER_MS : 0, r->id, NULL, &err);
   if (code)
     return fall_back(s, r, &f, &err);
   code = mf_remote_follow(&f, s->self, &r->task, &err);

@@ -86,7 +86,7 @@ static int work(struct mf_session *s)
   mf_auto_json struct mf_json *task = NULL;
   struct mf_err err = { 0 };
   mf_console_progress(s->console, "sending", 0);
-  enum mf_code code = mf_remote_submit(s->remote, s->self, &a->spec, id, &task, &err);
+  enum mf_code code = mf_remote_submit(s->remote, s->self, &a->spec, 0, id, &task, &err);
   mf_console_progress_end(s->console);
   if (code)
     return mf_session_fail(s, &err);

@@ -85,6 +85,8 @@ static enum mf_code wait_some(struct mf_session *s, const struct tasks_args *a, 
       return code;
     mf_json_free(*ret);
     *ret = NULL;
+    if (mf_remote_pause(s->self, now_ns))
+      return mf_fail(err, MF_E_CANCELLED, 0, "cancelled");
   }
 }
 
@@ -171,6 +173,8 @@ static void put_cell(struct mf_buf *out, const struct mf_json_val *task, const c
   char shown[80];
   const struct mf_json_val *v = mf_json_get(task, key);
   mf_escape(mf_json_type_of(v) == MF_JSON_STR ? mf_json_str(v) : MF_STR(""), shown, sizeof(shown));
+  for (char *c = shown; *c; c++) /* ids, words and times are ASCII; marks that turn a line around are not */
+    *c = *c & (char)0x80 ? '?' : *c;
   mf_put(out, "%-*s  ", width, shown);
 }
 
@@ -212,6 +216,10 @@ static int work_tasks(struct mf_session *s)
   const struct mf_remote_request req = { .method = "GET", .path = path };
   if (mf_remote_ask(s->remote, s->self, &req, &list, &err))
     return mf_session_fail(s, &err);
+  if (mf_json_type_of(mf_json_get(mf_json_root(list), "data")) != MF_JSON_ARR) {
+    (void)!mf_fail(&err, MF_E_UNAVAILABLE, 0, "the server's answer is not a list of tasks");
+    return mf_session_fail(s, &err);
+  }
   return a->task.json ? mf_session_print(mf_json_root(list)) : print_table(mf_json_root(list));
 }
 
