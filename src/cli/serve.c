@@ -160,17 +160,20 @@ static int run_serve(const struct mf_command *self, int argc, char **argv)
 
 const struct mf_command mf_command_serve = {
   .name = "serve",
-  .usage = "--llm-api-base URL [options]",
-  .summary = "serve the Responses API in front of an LLM server, and run its code_interpreter calls",
-  .about = "Serves the OpenAI Responses API over any LLM server that has one, and with --code-interpreter runs the\n"
-           "Python that the model writes, each program in a fresh sandbox. Every option is also a key of config.toml\n"
-           "in the home folder ($AGENTIC_API_HOME, else ~/.agentic-api) and, mostly, a variable of the environment:\n"
-           "'mayfly config' shows what counts, docs/configuration.md tells of each.\n\n"
-           "It listens on this machine only, unless --gateway-host says otherwise; then it wants keys of its clients\n"
-           "('mayfly key create', MAYFLY_API_KEYS). It also listens on mayfly.sock in the home folder, which only the\n"
-           "same user can reach: `mayfly run` and the task commands find it there. SIGTERM or SIGINT: requests under\n"
-           "way have 8 seconds; a second signal ends it at once.",
+  .usage = "[--llm-api-base URL] [options]",
+  .summary = "serve the Responses API in front of an LLM server, and the task API",
+  .about =
+      "Serves the OpenAI Responses API over any LLM server that has one, and with --code-interpreter runs the\n"
+      "Python that the model writes, and the task API (/v1/tasks), each program in a fresh sandbox. Without an LLM\n"
+      "server it is the task API alone. Every option is also a key of config.toml in the home folder\n"
+      "($AGENTIC_API_HOME, else ~/.agentic-api) and, mostly, a variable of the environment: 'mayfly config' shows\n"
+      "what counts, docs/configuration.md tells of each.\n\n"
+      "It listens on this machine only, unless --gateway-host says otherwise; then it wants keys of its clients\n"
+      "('mayfly key create', MAYFLY_API_KEYS). It also listens on mayfly.sock in the home folder, which only the\n"
+      "same user can reach: `mayfly run` and the task commands find it there. SIGTERM or SIGINT: requests under\n"
+      "way have 8 seconds; a second signal ends it at once.",
   .examples =
+      "  mayfly serve --code-interpreter\n"
       "  mayfly serve --llm-api-base http://127.0.0.1:8000 --code-interpreter\n"
       "  OPENAI_API_KEY=… mayfly serve --llm-api-base https://api.openai.com --skip-llm-ready-check\n"
       "  MAYFLY_API_KEYS=… mayfly serve --llm-api-base http://llm:8000 --gateway-host 0.0.0.0 --log-format json",

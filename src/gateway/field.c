@@ -23,12 +23,12 @@ static struct mf_str trim(struct mf_str s)
 
 static struct mf_str skip(struct mf_str s, size_t n)
 {
-  return (struct mf_str){ s.ptr + n, s.len - n };
+  return n > 0 ? (struct mf_str){ s.ptr + n, s.len - n } : s;
 }
 
 bool mf_gw_field_is(struct mf_str s, const char *z)
 {
-  return s.len == strlen(z) && strncasecmp(s.ptr, z, s.len) == 0;
+  return s.len == strlen(z) && (s.len == 0 || strncasecmp(s.ptr, z, s.len) == 0);
 }
 
 struct mf_str mf_gw_field_head(struct mf_str *field)
