@@ -15,9 +15,9 @@
 #include "loop/work.h"
 
 struct mf_files;
-/* dir: made with mode 0700 when absent (its parent must exist). MF_E_UNAVAILABLE: it has other things in it (which would
- * be swept), or another process has it open. It is given that mode when others could enter it. bytes_max: of all files
- * together; over it a write is MF_E_LIMIT. Counts what is there already. May block (start-up). */
+/* dir: made with mode 0700 when absent (its parent must exist), and given that mode when others could enter it.
+ * MF_E_UNAVAILABLE: it has other things in it (which would be swept), or another process has it open. bytes_max: of all
+ * files together; over it a write is MF_E_LIMIT. Counts what is there already. May block (start-up). */
 MF_MUST_USE enum mf_code mf_files_open(struct mf_pool *pool, const char *dir, uint64_t bytes_max, struct mf_files **ret,
                                        struct mf_err *err);
 void mf_files_close(struct mf_files *f);          /* when no call is under way; NULL is fine */
@@ -57,8 +57,8 @@ MF_MUST_USE enum mf_code mf_files_open_one(struct mf_files *f, struct mf_fiber *
 /* *ret_n: 0 at the end of the file. */
 MF_MUST_USE enum mf_code mf_files_pread(struct mf_files *f, struct mf_fiber *self, int fd, void *p, size_t n,
                                         uint64_t offset, size_t *ret_n, struct mf_err *err);
-/* Removes a task's folder with everything in it; one that is not there is fine. Of files that are put meanwhile some may
- * stay, until a sweep. */
+/* Removes a task's folder with everything in it; one that is not there is fine. Of files that are put meanwhile some
+ * may stay, until a sweep. */
 MF_MUST_USE enum mf_code mf_files_remove(struct mf_files *f, struct mf_fiber *self, struct mf_str task_id,
                                          struct mf_err *err);
 /* Removes folders of tasks that is_kept denies, and whatever else does not belong here; never follows a link. is_kept

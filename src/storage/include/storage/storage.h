@@ -8,8 +8,8 @@
  * Besides the codes named at each call: MF_E_UNAVAILABLE (disk full, read-only, damaged, locked, removed; the message
  * says what to do; err->sys is ENOSPC for a full disk), MF_E_SYS (the disk failed), MF_E_CAPACITY (the pool's queue is
  * full). A failed call changed nothing. Messages may name the file: they are for the log, not for a client; those of
- * MF_E_NOT_FOUND and MF_E_EXISTS name the id only. Beside the database is a file PATH-reserve: what makes room on a full
- * disk, and how a task ended, can be written with it. */
+ * MF_E_NOT_FOUND and MF_E_EXISTS name the id only. Beside the database is a file PATH-reserve: what makes room on a
+ * full disk, and how a task ended, can be written with it. */
 #ifndef MF_STORAGE_STORAGE_H
 #define MF_STORAGE_STORAGE_H
 
