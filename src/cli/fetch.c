@@ -8,6 +8,7 @@
 #include "base/banned.h"
 
 enum { OPT_OUTPUT = 2, OPT_FORCE };
+enum { JSON_BYTES_MAX = 16 << 20 };
 
 static const struct mf_opt fetch_opts[] = {
   { OPT_OUTPUT, 'o', "output", "DIR", "where they go (default ./mayfly-out)", "@dir" },
@@ -58,6 +59,24 @@ static enum mf_code load(struct mf_session *s, const char *id, struct mf_json **
   return code ? code : mf_remote_fetch(s->remote, s->self, task, *ret, err);
 }
 
+static int print_json(const struct fetch_args *a, const struct mf_json_val *task)
+{
+  struct mf_json_writer w;
+  mf_auto_buf struct mf_buf out;
+  mf_buf_init(&out, JSON_BYTES_MAX);
+  mf_jw_init(&w, &out, false);
+  mf_jw_obj(&w);
+  mf_jw_kstrz(&w, "taskId", a->task.id);
+  mf_jw_kstrz(&w, "directory", a->form.output ? a->form.output : MF_OUTPUT_DEFAULT);
+  mf_jw_key(&w, "artifacts");
+  mf_jw_val(&w, mf_json_get(task, "artifacts"));
+  mf_jw_obj_end(&w);
+  if (!w.code && mf_buf_append(&out, "\n", 1) == MF_OK)
+    return mf_print_exit(mf_buf_str(&out));
+  mf_say("the answer is too large for JSON");
+  return MF_EXIT_OURS;
+}
+
 static int work(struct mf_session *s)
 {
   const struct fetch_args *a = s->user;
@@ -73,7 +92,7 @@ static int work(struct mf_session *s)
   else if (!mf_outcome_deliver(&a->form, r))
     status = MF_EXIT_OURS;
   else if (a->task.json)
-    status = mf_session_print(mf_json_get(mf_json_root(task), "artifacts"));
+    status = print_json(a, mf_json_root(task));
   else if (r->artifact_n == 0)
     mf_say("%s has no files", a->task.id);
   mf_sandbox_result_free(r);

@@ -190,7 +190,8 @@ def check_fetch(t):
         t.check("fetch replaces nothing unasked", expect(done, OURS, b"") or
                 ([] if b"exists already" in done.stderr and place.read("there/mayfly-out-1/out/\u00fc.bin") == data else [done]))
         done = run(place, s, "fetch", ID, "-o", "there", "--force", "--json")
-        t.check("fetch --json", expect(done, 0, None, b"") or ([] if json.loads(done.stdout) == ended["artifacts"] else [done]))
+        want = {"taskId": ID, "directory": "there", "artifacts": ended["artifacts"]}
+        t.check("fetch --json", expect(done, 0, None, b"") or ([] if json.loads(done.stdout) == want else [done]))
     with Place() as place, fakeserver.FakeServer({GET: (200, task("running"))}) as s:
         t.check("fetch before the end", one_line(run(place, s, "fetch", ID), "is running"))
     with Place() as place, fakeserver.FakeServer({GET: (200, task())}) as s:
