@@ -1,6 +1,7 @@
 /* /v1/tasks: get, list, cancel, delete, and the errors of all. Thread: the loop's; in the request's fiber. */
 #include "tasks.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -68,15 +69,24 @@ enum mf_code mf_gw_refuse_find(struct mf_gw_request *r, enum mf_code code, const
   return refuse_trouble(r, code, err);
 }
 
-static enum mf_code refuse_size(struct mf_gw_request *r, const struct mf_gw_submit_fault *s)
+/* The disk, or the quota: of files, or of the database. */
+static bool is_full(const struct mf_gw_submit_fault *s)
+{
+  return strcmp(s->fault.code, "storage_full") == 0 || s->err.sys == ENOSPC || s->err.sys == EDQUOT;
+}
+
+static enum mf_code refuse_full(struct mf_gw_request *r, const struct mf_gw_submit_fault *s)
 {
   static const struct mf_gw_fault full = { 507, "server_error", "storage_full", NULL, 0 };
-  const struct mf_gw_fault large = { 413, "invalid_request_error", s->fault.code,
-                                     s->fault.param[0] ? s->fault.param : NULL, 0 };
-  if (strcmp(s->fault.code, full.code) != 0)
-    return mf_gw_refuse_fault(r, &large, "%s", s->err.msg);
   mf_log_request(MF_LOG_WARN, r->id, "tasks: %s", s->err.msg);
   return mf_gw_refuse_fault(r, &full, "The server has no room for more files at the moment.");
+}
+
+static enum mf_code refuse_size(struct mf_gw_request *r, const struct mf_gw_submit_fault *s)
+{
+  const struct mf_gw_fault large = { 413, "invalid_request_error", s->fault.code,
+                                     s->fault.param[0] ? s->fault.param : NULL, 0 };
+  return is_full(s) ? refuse_full(r, s) : mf_gw_refuse_fault(r, &large, "%s", s->err.msg);
 }
 
 enum mf_code mf_gw_refuse_submit(struct mf_gw_request *r, enum mf_code code, const struct mf_gw_submit_fault *s)
@@ -86,7 +96,6 @@ enum mf_code mf_gw_refuse_submit(struct mf_gw_request *r, enum mf_code code, con
   const struct mf_gw_fault reused = { 409, "conflict_error", "idempotency_key_reused", "Idempotency-Key", 0 };
   const struct mf_gw_fault full = { 429, "rate_limit_error", "queue_full", NULL, s->retry_s };
   const struct mf_gw_fault stopping = { 503, "server_error", "unavailable", NULL, RETRY_S };
-  const struct mf_gw_fault no_disk = { 507, "server_error", "storage_full", NULL, 0 };
   if (code == MF_E_INPUT)
     return mf_gw_refuse_fault(r, &input, "%s", s->err.msg);
   if (code == MF_E_LIMIT)
@@ -97,10 +106,7 @@ enum mf_code mf_gw_refuse_submit(struct mf_gw_request *r, enum mf_code code, con
     return mf_gw_refuse_fault(r, &full, "%s", s->err.msg);
   if (code == MF_E_GONE)
     return mf_gw_refuse_fault(r, &stopping, "The server is stopping.");
-  if (code != MF_E_UNAVAILABLE)
-    return refuse_trouble(r, code, &s->err);
-  mf_log_request(MF_LOG_ERROR, r->id, "tasks: %s", s->err.msg);
-  return mf_gw_refuse_fault(r, &no_disk, "The server cannot store files at the moment.");
+  return code == MF_E_UNAVAILABLE && is_full(s) ? refuse_full(r, s) : refuse_trouble(r, code, &s->err);
 }
 
 bool mf_gw_has_no_tasks(struct mf_gw_request *r, enum mf_code *ret_code)
