@@ -15,15 +15,16 @@ CLIENT = os.path.join(servers.ROOT, "clients", "python")
 
 
 def run_examples(t, url):
-    for number, (what, shows) in enumerate((("the example", ["succeeded"]), ("the asynchronous example", ["stdout 0\n", "2\n", "status"]))):
+    examples = (("the example", ["succeeded"]), ("the asynchronous example", ["stdout 0\n", "2\n", "status"]))
+    for number, (what, shows) in enumerate(examples):
         with tempfile.TemporaryDirectory(prefix="mf-python-") as folder:
             servers.prepare(folder)
             path = os.path.join(folder, "example.py")
             with open(path, "w", encoding="utf-8") as f:
                 f.write(servers.example(os.path.join(CLIENT, "README.md"), "python", number).replace("{URL}", url))
+            env = dict(os.environ, PYTHONPATH=CLIENT, PYTHONDONTWRITEBYTECODE="1", MAYFLY_API_KEY="first-key")
             done = subprocess.run([sys.executable, "-X", "utf8", path], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                  env=dict(os.environ, PYTHONPATH=CLIENT, PYTHONDONTWRITEBYTECODE="1", MAYFLY_API_KEY="first-key"),
-                                  timeout=300, check=False)
+                                  env=env, timeout=300, check=False)
             servers.check_example(t, "python: %s of the README" % what, folder, done, shows)
 
 

@@ -23,10 +23,9 @@ def running(t):
     gateway.need()
     leaks.adopt_orphans()
     before = leaks.Snapshot()
-    big = gateway.Gateway(NO_MODEL, settings={"pool_data": 1, "max_concurrent_guests": 4, "max_aggregate_guest_memory_bytes": 8 << 27,
-                                              "max_aggregate_worker_memory_bytes": 8 << 30},
-                          env={"MAYFLY_API_KEYS": "first-key,second-key"})
-    with big:
+    settings = {"pool_data": 1, "max_concurrent_guests": 4, "max_aggregate_guest_memory_bytes": 8 << 27,
+                "max_aggregate_worker_memory_bytes": 8 << 30}
+    with gateway.Gateway(NO_MODEL, settings=settings, env={"MAYFLY_API_KEYS": "first-key,second-key"}) as big:
         with gateway.Gateway(NO_MODEL, env={"MAYFLY_TASKS_MAX_CONCURRENT": "1", "MAYFLY_TASKS_QUEUE_MAX": "1",
                                             "MAYFLY_TASKS_RETENTION_SECONDS": "1"}) as small:
             yield big, small

@@ -58,7 +58,8 @@ def run_checks(t, folder, program, **env):
             t.check("typescript: " + said["check"], said["problems"])
         process.wait()
         errors.seek(0)
-        t.ok(process.returncode == 0, program + " came to its end", "status %d" % process.returncode, errors.read().decode()[-2000:])
+        t.ok(process.returncode == 0, program + " came to its end", "status %d" % process.returncode,
+             errors.read().decode()[-2000:])
 
 
 def run_example(t, folder, url):

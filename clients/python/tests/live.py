@@ -17,6 +17,15 @@ from mayfly import InputFile, TaskRequest
 
 SLEEP = "import time\nprint('there', flush=True)\ntime.sleep(50)"
 NAMES = ["plain.csv", "数据/é 🙂.csv", "a\"b%22.csv", " sp ace", "-rf", "'();*~!&=+$,#.txt", "..x"]
+COUNT = """import time
+for i in range(150):
+    print('né', i, '🙂', flush=True)
+    time.sleep(0.01)
+open('a', 'w').write('b')"""
+MAKE = """import os
+for n in %r:
+    os.makedirs(os.path.dirname(n) or '.', exist_ok=True)
+    open(n, 'w').write('out ' + n)"""
 LIST = """import json, os
 places = [os.path.join(d, f) for d, _, files in os.walk('.') for f in files]
 print(json.dumps({os.path.relpath(p): open(p).read() for p in places}))"""
@@ -77,14 +86,14 @@ print(len(df), "rows")"""
         assert "ValueError: 中 🙂" in failed.stderr and failed.has_ended
 
     def a_last_expression_and_a_figure(self):
-        task = self.client.run(TaskRequest("import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\n6 * 7", display_last_expression=True))
+        code = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\n6 * 7"
+        task = self.client.run(TaskRequest(code, display_last_expression=True))
         assert "42" in task.stdout and [a.path for a in task.artifacts] == ["figure-1.png"], task
 
     # ---- broken connections ----
 
     def events_over_connections_that_break(self):
-        code = "import time\nfor i in range(150):\n    print('né', i, '🙂', flush=True)\n    time.sleep(0.01)\nopen('a', 'w').write('b')"
-        task = self.client.submit(code)
+        task = self.client.submit(COUNT)
         with Cutter(self.port, [900, 700, 1500, 333]) as proxy:
             events = list(self.kind(proxy.url, "first-key").events(task.task_id))
         joined = "".join(e.text for e in events if e.type == "stdout")
@@ -119,7 +128,7 @@ print(len(df), "rows")"""
             began = threading.Event()
 
             def watch():
-                while self.small_or_first(newest) != "running":
+                while self.newest_status(newest) != "running":
                     time.sleep(0.02)
                 began.set()
             watcher = threading.Thread(target=watch)
@@ -128,8 +137,8 @@ print(len(df), "rows")"""
             watcher.join()
             assert self.client.wait(self.client.list(limit=1).first_id).status == "cancelled"
 
-    def small_or_first(self, before):
-        task = mayfly.Mayfly(self.url, "first-key").list(limit=1).data[0]
+    def newest_status(self, before):
+        task = self.client.list(limit=1).data[0]
         return task.status if task.task_id != before else None
 
     # ---- files ----
@@ -138,8 +147,7 @@ print(len(df), "rows")"""
         task = self.client.run(TaskRequest(LIST, [InputFile(n, "in " + n) for n in NAMES]))
         assert task.status == "succeeded" and json.loads(task.stdout) == {n: "in " + n for n in NAMES}, task
         assert sorted(i.name for i in task.inputs) == sorted(NAMES)
-        code = "import os\nfor n in %r:\n    os.makedirs(os.path.dirname(n) or '.', exist_ok=True)\n    open(n, 'w').write('out ' + n)" % NAMES
-        task = self.client.run(code)
+        task = self.client.run(MAKE % NAMES)
         assert sorted(a.path for a in task.artifacts) == sorted(NAMES), task
         assert all(self.client.download(a).decode() == "out " + a.path for a in task.artifacts)
         for name in ("../x", "/etc/passwd", "a\0b", "a\nb", "", "a/../../b", "x" * 300):
@@ -162,10 +170,10 @@ print(len(df), "rows")"""
     # ---- what is refused ----
 
     def what_is_wrong_is_named(self):
-        for request, param in ((TaskRequest("1", timeout_ms=0), "limits.timeoutMs"), (TaskRequest("1", timeout_ms=60001), "limits.timeoutMs"),
-                               (TaskRequest("1", memory_mb=1), "limits.memoryMb"), (TaskRequest("1", language="ruby"), "language"),
-                               (TaskRequest("1", timeout_ms="5"), "limits.timeoutMs")):
-            e = raised(self.client.submit, request)
+        for wrong, param in (({"timeout_ms": 0}, "limits.timeoutMs"), ({"timeout_ms": 60001}, "limits.timeoutMs"),
+                             ({"timeout_ms": "5"}, "limits.timeoutMs"), ({"memory_mb": 1}, "limits.memoryMb"),
+                             ({"language": "ruby"}, "language")):
+            e = raised(self.client.submit, TaskRequest("1", **wrong))
             assert type(e) is mayfly.InvalidRequest and (e.status, e.param) == (400, param), repr(e)
 
     def anothers_task_an_unknown_one_a_wrong_key(self):
@@ -225,6 +233,8 @@ print(len(df), "rows")"""
         client = self.kind("unix://" + os.path.join(self.home, "mayfly.sock"))
         task = client.run(TaskRequest("print(open('a').read())", [InputFile("a", "é")]))
         assert task.stdout == "é\n" and [e.type for e in client.events(task.task_id)][-1] == "status"
+        assert isinstance(raised(self.client.get, task.task_id), mayfly.NotFound)  # a key's owner is somebody else
+        client.delete(task.task_id)
 
 
 async def cancel_when(event, call):
@@ -242,7 +252,7 @@ async def cancel_when(event, call):
 
 
 TESTS = [name for name, value in vars(Live).items() if callable(value) and
-         name not in ("__init__", "until_running", "small_or_first")]
+         name not in ("__init__", "until_running", "newest_status")]
 
 
 def run(t, url, small, home, only=None):

@@ -1,5 +1,5 @@
-// The client against `mayfly serve`: MF_URL with the keys first-key and second-key, MF_SMALL_URL with one place, a queue of one and
-// a second of retention. Prints lines of JSON (check.mjs).
+// The client against `mayfly serve`: MF_URL with the keys first-key and second-key, MF_SMALL_URL with one place, a queue of
+// one and a second of retention. Prints lines of JSON (check.mjs).
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { inputFile, Mayfly, MayflyError } from "mayfly-client";
@@ -13,7 +13,18 @@ const program = (code, more = {}) => ({ language: "python", code, ...more });
 const sha256 = (bytes) => createHash("sha256").update(bytes).digest("hex");
 const SLEEP = program("import time\nprint('there', flush=True)\ntime.sleep(50)");
 const names = ["plain.csv", "数据/é 🙂.csv", "a\"b%22.csv", " sp ace", "-rf", "'();*~!&=+$,#.txt"];
-const LIST = program("import json, os\nfound = {os.path.relpath(os.path.join(d, f)): open(os.path.join(d, f)).read() for d, _, fs in os.walk('.') for f in fs}\nprint(json.dumps(found))");
+const COUNT = program(`import time
+for i in range(150):
+    print('né', i, '🙂', flush=True)
+    time.sleep(0.01)
+open('a', 'w').write('b')`);
+const MAKE = program(`import os
+for n in ${JSON.stringify(names)}:
+    os.makedirs(os.path.dirname(n) or '.', exist_ok=True)
+    open(n, 'w').write('out ' + n)`);
+const LIST = program(`import json, os
+places = [os.path.join(d, f) for d, _, files in os.walk('.') for f in files]
+print(json.dumps({os.path.relpath(p): open(p).read() for p in places}))`);
 
 await check("a group-by: CSV in, CSV and PNG out, the bytes are those", async () => {
   const rows = Array.from({ length: 1000 }, (_, i) => `${["Łódź", "München", "北京"][i % 3]},${i}`);
@@ -25,7 +36,8 @@ sums = df.groupby("city", as_index=False)["amount"].sum()
 sums.to_csv("out/sums.csv", index=False)
 sums.plot.bar(x="city", y="amount").figure.savefig("out/plot.png")
 print(len(df), "rows")`;
-  const result = await mayfly.run(program(code, { files: [inputFile("data/sales.csv", ["city,amount", ...rows].join("\n"))] }));
+  const files = [inputFile("data/sales.csv", ["city,amount", ...rows].join("\n"))];
+  const result = await mayfly.run(program(code, { files }));
   assert.deepEqual([result.status, result.stdout, result.exitCode], ["succeeded", "1000 rows\n", 0], JSON.stringify(result));
   assert.deepEqual(result.artifacts.map((a) => [a.path, a.mimeType]), [["out/plot.png", "image/png"], ["out/sums.csv", "text/csv"]]);
   const [png, csv] = await Promise.all(result.artifacts.map((a) => mayfly.download(a)));
@@ -62,9 +74,8 @@ await check("out of time; a program that fails", async () => {
 
 await check("events over connections that break in the middle", async () => {
   const proxy = await cutter(url, { down: [900, 700, 1500, 333] });
-  const code = "import time\nfor i in range(150):\n    print('né', i, '🙂', flush=True)\n    time.sleep(0.01)\nopen('a', 'w').write('b')";
   const through = new Mayfly({ baseUrl: proxy.url, apiKey: "first-key" });
-  const { taskId } = await mayfly.submit(program(code));
+  const { taskId } = await mayfly.submit(COUNT);
   const events = await all(through.events(taskId));
   proxy.close();
   const text = events.filter((e) => e.type === "stdout").map((e) => e.text).join("");
@@ -108,7 +119,7 @@ await check("names of every kind, as base64 and uploaded", async () => {
 });
 
 await check("an artifact with a name of every kind", async () => {
-  const result = await mayfly.run(program(`import os\nfor n in ${JSON.stringify(names)}:\n    os.makedirs(os.path.dirname(n) or '.', exist_ok=True)\n    open(n, 'w').write('out ' + n)`));
+  const result = await mayfly.run(MAKE);
   assert.deepEqual(result.artifacts.map((a) => a.path).sort(), [...names].sort());
   for (const a of result.artifacts) assert.equal(Buffer.from(await mayfly.download(a)).toString(), `out ${a.path}`);
 });
@@ -118,7 +129,7 @@ await check("20 MiB, as base64 and uploaded; a byte more is refused", async () =
   const code = "import hashlib\nprint(hashlib.sha256(open('big', 'rb').read()).hexdigest())";
   for (const files of [[inputFile("big", bytes)], [{ name: "big", content: bytes }]]) {
     assert.equal((await mayfly.run(program(code, { files }))).stdout, sha256(bytes) + "\n");
-    const e = await rejection(mayfly.submit(program(code, { files: [...files, { ...files[0], name: "more", content: inputFile("", "1").content }] })));
+    const e = await rejection(mayfly.submit(program(code, { files: [...files, inputFile("more", "1")] })));
     assert.ok([400, 413].includes(e.status), `${e.status} ${e}`);
   }
 });
@@ -141,8 +152,8 @@ await check("another's task, an unknown one, a wrong key", async () => {
   const { taskId } = await mayfly.run(program("open('a', 'w').write('b')"));
   const { artifacts: [artifact] } = await mayfly.get(taskId);
   const other = new Mayfly({ baseUrl: url, apiKey: "second-key" });
-  for (const call of [other.get(taskId), other.cancel(taskId), other.delete(taskId), other.download(artifact), all(other.events(taskId)),
-    other.wait(taskId), mayfly.get("task_unknown"), mayfly.get("../../healthz"), mayfly.cancel("a b/ü")]) {
+  for (const call of [other.get(taskId), other.cancel(taskId), other.delete(taskId), other.download(artifact),
+    all(other.events(taskId)), other.wait(taskId), mayfly.get("task_unknown"), mayfly.get("../../healthz"), mayfly.cancel("a b/ü")]) {
     assert.equal((await rejection(call)).status, 404);
   }
   assert.deepEqual((await other.list()).data, []);
@@ -175,8 +186,8 @@ await check("what is aborted leaves nothing", async () => {
   const proxy = await cutter(url, { up: 1 << 20 });
   const stop = new AbortController();
   const through = new Mayfly({ baseUrl: proxy.url, apiKey: "first-key" });
-  const upload = through.submit(program("1", { files: [{ name: "a", content: new Uint8Array(16 << 20) }] }), { signal: stop.signal });
-  const failing = rejection(upload);
+  const files = [{ name: "a", content: new Uint8Array(16 << 20) }];
+  const failing = rejection(through.submit(program("1", { files }), { signal: stop.signal }));
   while (proxy.taken <= 1 << 20) await new Promise((r) => setTimeout(r, 10));
   stop.abort(new Error("enough"));
   assert.equal((await failing).message, "enough");
