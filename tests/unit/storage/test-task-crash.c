@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "crash.h"
+#include "files-internal.h"
 #include "harness.h"
-#include "storage/files.h"
 #include "storage/tasks.h"
 #include "base/banned.h"
 
@@ -155,6 +155,8 @@ static void be_child(void *user, unsigned round, int out)
   struct writing all[WRITERS];
   if (!store_open(&s, user))
     _exit(2);
+  if (round % 2)
+    s.files->dir.has_tmpfile = false; /* with temporary names */
   for (unsigned i = 0; i < WRITERS; i++)
     all[i] = (struct writing){ &s, out, round, i, mf_xmalloc(CONTENT_MAX) };
   harness_call(&s.h, lead_writers, all);
