@@ -156,15 +156,27 @@ class Gateway(Server):
         with open(self.log_path, encoding="utf-8", errors="replace") as f:
             return f.read()
 
+    def told(self):
+        """A sentence when the log has what it must not, as far as this class knows; else None."""
+        return None
+
     def stop_keeping_home(self):
-        return super().stop()
+        """The exit status, or what is wrong."""
+        status = super().stop()
+        return self.told() or status
 
     def stop(self):
         try:
-            return super().stop()
+            return self.stop_keeping_home()
         finally:
             if self.own_home:
                 self.own_home.cleanup()
+
+    def __exit__(self, *_):
+        told = self.told()
+        self.stop()
+        if told:
+            raise AssertionError(told)
 
     def url(self, path=""):
         return "http://127.0.0.1:%d/v1%s" % (self.port, path)

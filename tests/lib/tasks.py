@@ -11,6 +11,9 @@ import gateway
 
 BOUNDARY = "----tests-of-mayfly"
 ENDED = ("succeeded", "failed", "timed_out", "cancelled")
+# Lines of programs and of what they print that are looked for in a server's log: so long that it says them by no accident, and so
+# many that the search is cheap.
+SECRET_MIN, SECRET_MAX, SECRETS_MAX = 16, 2000, 500
 
 
 def coded(data):
@@ -50,7 +53,24 @@ class Server(gateway.Gateway):
 
     def __init__(self, tasks=None, upstream=None, env=None, **more):
         env = dict({"MAYFLY_TASKS_" + k.upper(): str(v) for k, v in (tasks or {}).items()}, **(env or {}))
+        self.secrets = set()
         super().__init__(upstream, env=env, **more)
+
+    def call(self, method, path, body=None, headers=()):
+        answer = super().call(method, path, body, headers)
+        if isinstance(body, dict) and "code" in body:
+            self.remember(body["code"], *(f.get("name") for f in body.get("files", ()) if isinstance(f, dict)))
+        return answer
+
+    def remember(self, *texts):
+        """Texts of a person or a program, which no log may have."""
+        for text in texts:
+            if isinstance(text, str) and len(self.secrets) < SECRETS_MAX:
+                self.secrets.update(x.strip() for x in text[:SECRET_MAX].splitlines() if len(x.strip()) >= SECRET_MIN)
+
+    def told(self):
+        log = self.log()
+        return next(("its log has %r" % s for s in list(self.secrets) if s in log), None)
 
     def json(self, method, path, body=None, headers=()):
         """Status, headers, what the JSON says."""
@@ -74,6 +94,7 @@ class Server(gateway.Gateway):
                                     headers)
         if status != 200:
             raise AssertionError("GET /v1/tasks/%s: %d %s" % (task_id, status, task))
+        self.remember(task["stdout"], *(a["path"] for a in task["artifacts"]))
         return task
 
     def end_of(self, task_id, patience=180):
