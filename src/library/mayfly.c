@@ -107,10 +107,15 @@ struct submit {
   struct mf_task_fault fault;
 };
 
-static enum mf_code add_file(struct mf_task_draft *d, struct mf_fiber *self, const struct mayfly_file *f,
+static enum mf_code add_file(struct mf_task_draft *d, struct mf_fiber *self, const struct mayfly_request *q, size_t i,
                              struct mf_task_fault *fault, struct mf_err *err)
 {
+  const struct mayfly_file *f = &q->files[i];
   enum mf_code code = mf_task_draft_file(d, self, mf_str_of(f->name ? f->name : ""), fault, err);
+  if (!code && !f->data && f->size > 0) {
+    snprintf(fault->param, sizeof(fault->param), "files[%zu].data", i);
+    return mf_fail(err, MF_E_INPUT, 0, "%s: missing", fault->param);
+  }
   if (!code)
     code = mf_task_draft_data(d, self, (struct mf_str){ f->data, f->size }, fault, err);
   return code ? code : mf_task_draft_file_end(d, self, fault, err);
@@ -123,9 +128,9 @@ static enum mf_code submit(void *user, struct mf_tasks *tasks, struct mf_fiber *
   struct mf_task_request r;
   unsigned retry_s = 0;
   mf_task_request_default(&r);
-  if (!q->code) {
-    snprintf(s->fault.param, sizeof(s->fault.param), "code");
-    return mf_fail(err, MF_E_INPUT, 0, "code: missing");
+  if (!q->code || (!q->files && q->file_n > 0)) {
+    snprintf(s->fault.param, sizeof(s->fault.param), "%s", q->code ? "files" : "code");
+    return mf_fail(err, MF_E_INPUT, 0, "%s: missing", s->fault.param);
   }
   r.code = mf_str_of(q->code);
   r.display_last_expression = q->display_last_expression != 0;
@@ -135,7 +140,7 @@ static enum mf_code submit(void *user, struct mf_tasks *tasks, struct mf_fiber *
     r.memory_mb = q->memory_mb;
   struct mf_task_draft *d = mf_task_draft_new(tasks, MF_STR(""));
   for (size_t i = 0; i < q->file_n; i++) {
-    enum mf_code code = add_file(d, self, &q->files[i], &s->fault, err);
+    enum mf_code code = add_file(d, self, q, i, &s->fault, err);
     if (code) {
       mf_task_draft_free(d, self);
       return code;

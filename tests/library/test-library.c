@@ -131,7 +131,8 @@ static void cancels(void **state)
 
 static void says_what_is_wrong(void **state)
 {
-  const struct mayfly_file up = { "../x", "", 0 }, twice[] = { { "a", "1", 1 }, { "a", "2", 1 } };
+  const struct mayfly_file up = { "../x", "", 0 }, no_name = { NULL, "x", 1 }, twice[] = { { "a", "1", 1 }, { "a", "2", 1 } };
+  const struct mayfly_file no_data[] = { { "a", NULL, 0 }, { "b", NULL, 5 } }, huge = { "a", "x", SIZE_MAX };
   const struct {
     struct mayfly_request request;
     const char *param;
@@ -142,6 +143,10 @@ static void says_what_is_wrong(void **state)
     { { .code = "1", .files = &up, .file_n = 1 }, "files[0].name" },
     { { .code = "1", .files = twice, .file_n = 2 }, "files[1].name" },
     { { .code = "\xff" }, "code" },
+    { { .code = "1", .files = NULL, .file_n = 1 }, "files" },
+    { { .code = "1", .files = &no_name, .file_n = 1 }, "files[0].name" },
+    { { .code = "1", .files = no_data, .file_n = 2 }, "files[1].data" },
+    { { .code = "1", .files = &huge, .file_n = 1 }, "files[0].content" },
   };
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
     struct mayfly_error e = { 0 };
