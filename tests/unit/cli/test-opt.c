@@ -5,13 +5,14 @@
 
 #include "cli.h"
 
-enum { FILE_ = 2, LIMIT, FLAG, MODE, SECRET };
+enum { FILE_ = 2, LIMIT, FLAG, MODE, SECRET, WAIT };
 static const struct mf_opt table[] = {
   { FILE_, 'f', "file", "FILE", "a file", "@file" },
   { LIMIT, 0, "output-limit", "N", "a limit", NULL },
   { FLAG, 'q', "quiet", NULL, "a flag", NULL },
   { MODE, 'm', "mode", "MODE", "a choice", "fast slow" },
   { SECRET, 0, "secret", NULL, NULL, NULL },
+  { WAIT, 'w', "wait", "[S]", "a value that may be left out", NULL },
   MF_OPT_HELP_ROW,
   MF_OPT_END,
 };
@@ -63,6 +64,15 @@ static void long_and_short_forms(void **state)
   CHECK(W("--file=a=b"), { FILE_, "a=b" });
   CHECK(W("--output-limit", "-5"), { LIMIT, "-5" }); /* a value may look like an option: its range is checked later */
   CHECK(W("--secret"), { SECRET, NULL });
+}
+
+static void a_value_that_may_be_left_out(void **state)
+{
+  CHECK(W("--wait"), { WAIT, NULL });
+  CHECK(W("--wait=5"), { WAIT, "5" });
+  CHECK(W("--wait="), { WAIT, "" });
+  CHECK(W("--wait", "5"), { WAIT, NULL }, { 0, "5" }); /* the next word is its own */
+  CHECK(W("-wq", "-w", "x"), { WAIT, NULL }, { FLAG, NULL }, { WAIT, NULL }, { 0, "x" });
 }
 
 static void words_and_the_end_of_options(void **state)
@@ -181,6 +191,7 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(long_and_short_forms),
+    cmocka_unit_test(a_value_that_may_be_left_out),
     cmocka_unit_test(words_and_the_end_of_options),
     cmocka_unit_test(choices),
     cmocka_unit_test(errors_name_the_option),
