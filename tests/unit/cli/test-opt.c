@@ -190,14 +190,10 @@ static void every_command_is_whole(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(long_and_short_forms),
-    cmocka_unit_test(a_value_that_may_be_left_out),
-    cmocka_unit_test(words_and_the_end_of_options),
-    cmocka_unit_test(choices),
-    cmocka_unit_test(errors_name_the_option),
-    cmocka_unit_test(hostile_words_are_escaped_and_bounded),
-    cmocka_unit_test(commands_have_neighbours),
-    cmocka_unit_test(every_command_is_whole),
+    cmocka_unit_test(long_and_short_forms),         cmocka_unit_test(a_value_that_may_be_left_out),
+    cmocka_unit_test(words_and_the_end_of_options), cmocka_unit_test(choices),
+    cmocka_unit_test(errors_name_the_option),       cmocka_unit_test(hostile_words_are_escaped_and_bounded),
+    cmocka_unit_test(commands_have_neighbours),     cmocka_unit_test(every_command_is_whole),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
