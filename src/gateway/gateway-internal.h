@@ -12,7 +12,7 @@
 /* Large submissions that are in memory, and those that wait for room (task-submit.c). */
 struct mf_gw_bulk_place;
 struct mf_gw_bulk {
-  struct mf_gw_bulk_place *first;
+  struct mf_gw_bulk_place *waiting, *given;
   size_t busy_bytes;
 };
 

@@ -152,15 +152,40 @@ static enum mf_code submit_text(struct mf_gw_request *r, const struct mf_gw_task
 struct mf_gw_bulk_place {
   struct mf_gw_bulk_place *next;
   struct mf_fiber *fiber;
+  const char *owner; /* "": there are no keys */
   size_t bytes;
   bool is_given;
 };
 
+static void unlink_place(struct mf_gw_bulk_place **at, const struct mf_gw_bulk_place *p)
+{
+  while (*at && *at != p)
+    at = &(*at)->next;
+  if (*at)
+    *at = p->next;
+}
+
+static bool is_within_share(const struct mf_gw_bulk *b, const struct mf_gw_bulk_place *p)
+{
+  size_t bytes = p->bytes;
+  for (const struct mf_gw_bulk_place *i = b->given; i; i = i->next)
+    bytes += strcmp(i->owner, p->owner) == 0 ? i->bytes : 0;
+  return !p->owner[0] || bytes <= MF_GW_TASK_BULK_MAX / 2;
+}
+
+/* In the order they came. One key has half of the room at most: its bodies that do not come hold up no other. */
 static void give_places(struct mf_gw_bulk *b)
 {
-  while (b->first && b->first->bytes <= MF_GW_TASK_BULK_MAX - b->busy_bytes) {
-    struct mf_gw_bulk_place *p = b->first;
-    b->first = p->next;
+  struct mf_gw_bulk_place *next;
+  for (struct mf_gw_bulk_place *p = b->waiting; p; p = next) {
+    next = p->next;
+    if (!is_within_share(b, p))
+      continue;
+    if (p->bytes > MF_GW_TASK_BULK_MAX - b->busy_bytes)
+      break;
+    unlink_place(&b->waiting, p);
+    p->next = b->given;
+    b->given = p;
     b->busy_bytes += p->bytes;
     p->is_given = true;
     mf_fiber_wake(p->fiber);
@@ -171,18 +196,14 @@ static void release_place(struct mf_gw_bulk *b, struct mf_gw_bulk_place *p)
 {
   if (p->is_given)
     b->busy_bytes -= p->bytes;
-  for (struct mf_gw_bulk_place **at = &b->first; *at; at = &(*at)->next)
-    if (*at == p) {
-      *at = p->next;
-      break;
-    }
+  unlink_place(p->is_given ? &b->given : &b->waiting, p);
   give_places(b);
 }
 
 /* Waits for its turn: meanwhile the body waits in the client. MF_E_CANCELLED. */
 static enum mf_code take_place(struct mf_gw_bulk *b, struct mf_gw_bulk_place *p)
 {
-  struct mf_gw_bulk_place **at = &b->first;
+  struct mf_gw_bulk_place **at = &b->waiting;
   while (*at)
     at = &(*at)->next;
   *at = p;
@@ -220,7 +241,7 @@ static enum mf_code read_and_submit(struct mf_gw_request *r)
 
 static enum mf_code submit_json(struct mf_gw_request *r)
 {
-  struct mf_gw_bulk_place place = { .fiber = r->self, .bytes = (size_t)body_bytes(r) };
+  struct mf_gw_bulk_place place = { .fiber = r->self, .owner = r->owner, .bytes = (size_t)body_bytes(r) };
   if (place.bytes <= MF_GW_TASK_SMALL)
     return read_and_submit(r);
   enum mf_code code = take_place(&r->g->bulk, &place);

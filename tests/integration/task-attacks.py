@@ -77,6 +77,25 @@ def check_hammered(g):
     t.ok(sorted(g.files()) == kept, "leave no file", g.files())
 
 
+def check_stalled():
+    """One key begins many large bodies and sends no more of them: they hold up nobody else's."""
+    head = "POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer one\r\n" \
+           "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"
+    with Server(env={"MAYFLY_API_KEYS": "one,two"}) as g:
+        stalled = [g.connect() for _ in range(8)]
+        for s in stalled:
+            s.sendall(head.encode())
+        status, _, task = g.json("POST", "/v1/tasks", request("print(1)", {"a": b"x" * 1000000}), {"Authorization": "Bearer two"})
+        stalled[0].settimeout(0)
+        try:
+            early = stalled[0].recv(100)
+        except BlockingIOError:
+            early = None
+        t.ok(status == 202 and early is None, "a large body passes those that another key has begun", status, task, early)
+        for s in stalled:
+            s.close()
+
+
 # ---- the commands ----
 
 class Place:
@@ -152,6 +171,7 @@ def main():
         check_locked(g)
         check_hammered(g)
         t.ok(g.stop() == 0, "the server ends well", g.log()[-2000:])
+    check_stalled()
     check_hanging()
     check_other_answers()
     t.check("nothing is left behind", before.left())
