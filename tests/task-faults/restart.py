@@ -120,18 +120,33 @@ class Crowd:
             thread.join(gateway.PATIENCE)
 
 
+def upload_half(g):
+    """A client in the middle of an upload: one file is whole, one is not. Its socket, and what is wrong."""
+    data = os.urandom(100000)
+    body = form(form_request("print(1)"), part("files", data, "whole"), part("files", bytes(1 << 20), "half"), end=False)
+    s = g.connect()
+    s.sendall(("POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n" %
+               (FORM["Content-Type"], len(body) + 1000)).encode() + body)
+    name = hashlib.sha256(data).hexdigest()
+    return s, g.until("an upload", lambda: (any(name in f for f in taskstore.folders(g.home).values()), "its file is not there"))
+
+
 def strike(g, crowd, total, rng):
-    """kill -9 at a random moment: while tasks are submitted, or when some have ended; perhaps while a stop is under way."""
+    """kill -9 at a random moment: while tasks are submitted, or when some have ended; perhaps while a stop is under way. What is
+    wrong before."""
     least, ends = (rng.randrange(20, total), 0) if rng.random() < 0.4 else (total, rng.randrange(1, total // 2))
     limit = time.monotonic() + gateway.PATIENCE * 3
     while (len(crowd.acknowledged) < least or len(crowd.ended) < ends) and not crowd.problems and time.monotonic() < limit:
         time.sleep(0.005)
+    upload, problems = upload_half(g)
     time.sleep(rng.random() * 0.1)
     if rng.random() < 0.2:
         g.process.send_signal(signal.SIGTERM)
         time.sleep(rng.random() * 0.5)
     g.kill()
+    upload.close()
     crowd.join()
+    return problems
 
 
 def check_after(what, g, crowd, left):
@@ -187,9 +202,10 @@ def kills(count, total, rng):
         for number in range(1, count + 1):
             what = "kill %d" % number
             crowd = Crowd(g, total, rng)
-            strike(g, crowd, total, rng)
+            problems = strike(g, crowd, total, rng)
             t.check(what + ": no process is left", leaks.strays_left())
             left = taskstore.rows(home)
+            t.ok(not problems and set(taskstore.folders(home)) - set(left), what + ": a folder of nobody is left", problems)
             g = Server(home=home)
             tasks, _ = check_after(what, g, crowd, left)
             check_events(what, g, tasks)
