@@ -16,6 +16,12 @@ ENDED = ("succeeded", "failed", "timed_out", "cancelled")
 SECRET_MIN, SECRET_MAX, SECRETS_MAX = 16, 2000, 500
 
 
+def room_for(places):
+    """Settings with which so many programs run at once."""
+    return {"max_concurrent_guests": places, "max_aggregate_guest_memory_bytes": places << 27,
+            "max_aggregate_worker_memory_bytes": places << 30}
+
+
 def coded(data):
     return base64.b64encode(data).decode()
 

@@ -22,10 +22,9 @@ import gateway  # noqa: E402
 import leaks  # noqa: E402
 import tap  # noqa: E402
 import taskstore  # noqa: E402
-from tasks import ENDED, FORM, Server, form, form_request, part, request  # noqa: E402
+from tasks import ENDED, FORM, Server, form, form_request, part, request, room_for  # noqa: E402
 
 KIB, MIB = 1 << 10, 1 << 20
-GIB = 1 << 30
 COUNT = "import csv\nrows = list(csv.reader(open('data.csv')))\nprint(len(rows))\n"
 WRITE = """import os
 data = open('data.csv', 'rb').read()
@@ -145,10 +144,8 @@ def main():
     gateway.need()
     leaks.adopt_orphans()
     before = leaks.Snapshot()
-    settings = {"max_concurrent_guests": args.places, "max_aggregate_guest_memory_bytes": args.places * 128 * MIB,
-                "max_aggregate_worker_memory_bytes": args.places * GIB}
     problems, warm = [], args.runs // 5
-    with Server(tasks={"retention_seconds": 2}, settings=settings) as g:
+    with Server(tasks={"retention_seconds": 2}, settings=room_for(args.places)) as g:
         t.ok(g.metrics()["mayfly_executor_permits"] == args.places, "%d may run at once" % args.places, g.metrics())
         run_many(g, 0, warm, args.clients, problems)
         early = state(g)

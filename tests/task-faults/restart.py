@@ -8,6 +8,7 @@ import hashlib
 import http.client
 import os
 import random
+import shutil
 import signal
 import sys
 import tempfile
@@ -21,9 +22,9 @@ import gateway  # noqa: E402
 import leaks  # noqa: E402
 import tap  # noqa: E402
 import taskstore  # noqa: E402
-from tasks import ENDED, FORM, Server, form, form_request, part, request  # noqa: E402
+from tasks import ENDED, FORM, Server, form, form_request, part, request, room_for  # noqa: E402
 
-CLIENTS = 8
+CLIENTS, PLACES = 8, 4
 GONE = (OSError, ValueError, http.client.HTTPException)  # what a client sees of a server that ends
 INPUT = bytes(range(256)) * 200
 ARTIFACT = "import time\nopen('out.bin', 'wb').write(b'%d' * 9000)\ntime.sleep(%.3f)\nprint(%d)\n"
@@ -198,7 +199,7 @@ def clear(what, g, tasks):
 
 def kills(count, total, rng):
     with tempfile.TemporaryDirectory(prefix="mf-home-") as home:
-        g = Server(home=home)
+        g = Server(home=home, settings=room_for(PLACES))
         for number in range(1, count + 1):
             what = "kill %d" % number
             crowd = Crowd(g, total, rng)
@@ -206,12 +207,26 @@ def kills(count, total, rng):
             t.check(what + ": no process is left", leaks.strays_left())
             left = taskstore.rows(home)
             t.ok(not problems and set(taskstore.folders(home)) - set(left), what + ": a folder of nobody is left", problems)
-            g = Server(home=home)
+            g = Server(home=home, settings=room_for(PLACES))
             tasks, _ = check_after(what, g, crowd, left)
             check_events(what, g, tasks)
             t.ok(g.run("print(open('a').read())", {"a": b"next"})["stdout"] == "next\n", what + ": the next task works")
             clear(what, g, list(g.all_tasks()))
         t.ok(g.stop() == 0, "the last one ends well", g.log()[-2000:])
+
+
+def damage(home, ids):
+    """What an operator or a disk may do to the files of three tasks."""
+    folders = [os.path.join(home, "files", i) for i in ids]
+    shutil.rmtree(folders[0])
+    for folder, how in zip(folders[1:], ("other bytes", "a link")):
+        path = os.path.join(folder, os.listdir(folder)[0])
+        os.unlink(path)
+        if how == "a link":
+            os.symlink("/etc/passwd", path)
+        else:
+            with open(path, "wb") as f:
+                f.write(b"X")
 
 
 def stops():
@@ -222,6 +237,7 @@ def stops():
             long = g.submit(request("import time\nprint(1, flush=True)\ntime.sleep(50)"))["taskId"]
             problems = g.until_running(short) + g.until_running(long)
             waiting = [g.submit(request("print(open('a').read())", {"a": b"%d" % i}))["taskId"] for i in range(30)]
+            hurt = [g.submit(request("print(open('a').read())", {"a": b"y"}))["taskId"] for _ in range(3)]
             follower = g.follow(long)
             follower.read_until(b"event: stdout")
             g.process.send_signal(signal.SIGTERM)
@@ -233,7 +249,8 @@ def stops():
         t.check("stop: one has ended, one was interrupted, the others wait",
                 problems + ([] if states == ["succeeded", "failed", "queued"] else [str(states)]))
         t.check("stop: no process is left", leaks.strays_left())
-        with Server(home=home) as g:
+        damage(home, hurt)
+        with Server(home=home, tasks={"queue_max": 5}) as g:  # fewer places than tasks that wait already
             ends = [g.end_of(i) for i in (short, long, *waiting)]
             t.ok((ends[0]["stdout"], ends[0]["status"]) == ("1\n2\n", "succeeded"), "stop: what ended in time has its own end", ends[0])
             t.ok((ends[1]["stdout"], ends[1]["status"], ends[1]["reason"]) == ("1\n", "failed", "interrupted"),
@@ -242,6 +259,11 @@ def stops():
             t.ok(rest == [("status", "interrupted")], "stop: its follower goes on where it was, and is told", last, rest)
             t.check("stop: what waited runs after the next start",
                     [str(e) for i, e in enumerate(ends[2:]) if (e["status"], e["stdout"]) != ("succeeded", "%d\n" % i)][:3])
+            bad = [g.end_of(i) for i in hurt]
+            t.check("stop: tasks whose inputs were damaged meanwhile do not run",
+                    [str(e) for e in bad if (e["status"], e["reason"], e["stdout"]) != ("failed", "disk", "")])
+            for i in hurt:
+                g.json("DELETE", "/v1/tasks/" + i)
             t.check("stop: rows, answers and files agree", taskstore.disagreements(home, ends))
             t.ok(g.stop() == 0, "stop: and that one ends well", g.log()[-2000:])
 
