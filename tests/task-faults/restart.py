@@ -240,7 +240,17 @@ def stops():
             hurt = [g.submit(request("print(open('a').read())", {"a": b"y"}))["taskId"] for _ in range(3)]
             follower = g.follow(long)
             follower.read_until(b"event: stdout")
+            late = form(form_request("print(open('a').read())"), part("files", b"late", "a"))
+            upload = g.connect()
+            upload.sendall(("POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n" %
+                            (FORM["Content-Type"], len(late))).encode() + late[:100])
+            in_flight = "mayfly_http_requests_in_flight"  # this question, the follower, the upload
+            problems += g.until("the upload", lambda: (g.metrics()[in_flight] >= 3, g.metrics()[in_flight]))
             g.process.send_signal(signal.SIGTERM)
+            upload.sendall(late[100:])
+            answer = upload.recv(65536)
+            upload.close()
+            t.ok(answer.startswith(b"HTTP/1.1 202 "), "stop: an upload that is under way is taken", answer[:600])
             t.ok(g.process.wait(gateway.PATIENCE) == 0, "stop: it ends by itself", g.log()[-2000:])
             last = follower.last_id()
             follower.close()
@@ -258,7 +268,10 @@ def stops():
             rest = [(kind, data.get("reason")) for _, kind, data in g.events(long, last)[1]]
             t.ok(rest == [("status", "interrupted")], "stop: its follower goes on where it was, and is told", last, rest)
             t.check("stop: what waited runs after the next start",
-                    [str(e) for i, e in enumerate(ends[2:]) if (e["status"], e["stdout"]) != ("succeeded", "%d\n" % i)][:3])
+                    [str(e) for i, e in enumerate(ends[2:32]) if (e["status"], e["stdout"]) != ("succeeded", "%d\n" % i)][:3])
+            new = {x["taskId"] for x in g.all_tasks()} - {short, long, *waiting, *hurt}
+            ends += [g.end_of(i) for i in new]
+            t.ok([(e["status"], e["stdout"]) for e in ends[32:]] == [("succeeded", "late\n")], "stop: and so does what was taken last", ends[32:])
             bad = [g.end_of(i) for i in hurt]
             t.check("stop: tasks whose inputs were damaged meanwhile do not run",
                     [str(e) for e in bad if (e["status"], e["reason"], e["stdout"]) != ("failed", "disk", "")])
