@@ -3,18 +3,12 @@
 #define MF_GATEWAY_INTERNAL_H
 
 #include "access.h"
+#include "bulk.h"
 #include "gateway/gateway.h"
 #include "interpreter/tasks.h" /* MF_TASK_OWNER_MAX */
 #include "metrics.h"
 #include "ready.h"
 #include "routes.h"
-
-/* Large submissions that are in memory, and those that wait for room (task-submit.c). */
-struct mf_gw_bulk_place;
-struct mf_gw_bulk {
-  struct mf_gw_bulk_place *waiting, *given;
-  size_t busy_bytes;
-};
 
 enum {
   MF_GW_ERROR_MAX = 64 * 1024,    /* an error as JSON */

@@ -147,72 +147,7 @@ static enum mf_code submit_text(struct mf_gw_request *r, const struct mf_gw_task
   return mf_gw_refuse_submit(r, code, &f);
 }
 
-/* ---- large bodies: so many bytes of them at a time ---- */
-
-struct mf_gw_bulk_place {
-  struct mf_gw_bulk_place *next;
-  struct mf_fiber *fiber;
-  const char *owner; /* "": there are no keys */
-  size_t bytes;
-  bool is_given;
-};
-
-static void unlink_place(struct mf_gw_bulk_place **at, const struct mf_gw_bulk_place *p)
-{
-  while (*at && *at != p)
-    at = &(*at)->next;
-  if (*at)
-    *at = p->next;
-}
-
-static bool is_within_share(const struct mf_gw_bulk *b, const struct mf_gw_bulk_place *p)
-{
-  size_t bytes = p->bytes;
-  for (const struct mf_gw_bulk_place *i = b->given; i; i = i->next)
-    bytes += strcmp(i->owner, p->owner) == 0 ? i->bytes : 0;
-  return !p->owner[0] || bytes <= MF_GW_TASK_BULK_MAX / 2;
-}
-
-/* In the order they came. One key has half of the room at most: its bodies that do not come hold up no other. */
-static void give_places(struct mf_gw_bulk *b)
-{
-  struct mf_gw_bulk_place *next;
-  for (struct mf_gw_bulk_place *p = b->waiting; p; p = next) {
-    next = p->next;
-    if (!is_within_share(b, p))
-      continue;
-    if (p->bytes > MF_GW_TASK_BULK_MAX - b->busy_bytes)
-      break;
-    unlink_place(&b->waiting, p);
-    p->next = b->given;
-    b->given = p;
-    b->busy_bytes += p->bytes;
-    p->is_given = true;
-    mf_fiber_wake(p->fiber);
-  }
-}
-
-static void release_place(struct mf_gw_bulk *b, struct mf_gw_bulk_place *p)
-{
-  if (p->is_given)
-    b->busy_bytes -= p->bytes;
-  unlink_place(p->is_given ? &b->given : &b->waiting, p);
-  give_places(b);
-}
-
-/* Waits for its turn: meanwhile the body waits in the client. MF_E_CANCELLED. */
-static enum mf_code take_place(struct mf_gw_bulk *b, struct mf_gw_bulk_place *p)
-{
-  struct mf_gw_bulk_place **at = &b->waiting;
-  while (*at)
-    at = &(*at)->next;
-  *at = p;
-  give_places(b);
-  enum mf_code code = MF_OK;
-  while (!p->is_given && code != MF_E_CANCELLED)
-    code = mf_fiber_wait(p->fiber, 0);
-  return p->is_given ? MF_OK : MF_E_CANCELLED;
-}
+/* ---- the body ---- */
 
 /* What its body may take; a body in chunks may be anything. */
 static uint64_t body_bytes(const struct mf_gw_request *r)
@@ -244,10 +179,10 @@ static enum mf_code submit_json(struct mf_gw_request *r)
   struct mf_gw_bulk_place place = { .fiber = r->self, .owner = r->owner, .bytes = (size_t)body_bytes(r) };
   if (place.bytes <= MF_GW_TASK_SMALL)
     return read_and_submit(r);
-  enum mf_code code = take_place(&r->g->bulk, &place);
+  enum mf_code code = mf_gw_bulk_take(&r->g->bulk, &place);
   if (!code)
     code = read_and_submit(r);
-  release_place(&r->g->bulk, &place);
+  mf_gw_bulk_release(&r->g->bulk, &place);
   return code;
 }
 

@@ -16,7 +16,8 @@ struct upload {
   struct mf_gw_request *r;
   struct mf_multipart *parts;
   enum place place;
-  struct mf_buf json; /* the part `request` */
+  struct mf_buf json;           /* the part `request` */
+  struct mf_gw_bulk_place bulk; /* of a large one */
   struct mf_gw_task_text text;
   struct mf_task_draft *draft;
   unsigned file_n;
@@ -87,6 +88,11 @@ static enum mf_code take_data(struct upload *u, struct mf_str data)
 {
   if (u->place == IN_FILE)
     return mf_task_draft_data(u->draft, u->r->self, data, &u->f.fault, &u->f.err);
+  if (u->json.len + data.len > MF_GW_TASK_SMALL && !u->bulk.is_given) {
+    enum mf_code code = mf_gw_bulk_take(&u->r->g->bulk, &u->bulk);
+    if (code)
+      return code;
+  }
   if (mf_buf_append_str(&u->json, data) == MF_OK)
     return MF_OK;
   (void)fail(u, "request_too_large", "request", "the part is over 8 MiB");
@@ -182,11 +188,12 @@ static enum mf_code receive(struct upload *u)
 
 enum mf_code mf_gw_upload_task(struct mf_gw_request *r)
 {
-  struct upload u = { .r = r };
+  struct upload u = { .r = r, .bulk = { .fiber = r->self, .owner = r->owner, .bytes = MF_GW_TASK_REQUEST_MAX } };
   mf_buf_init(&u.json, MF_GW_TASK_REQUEST_MAX);
   enum mf_code code = receive(&u);
   mf_multipart_free(u.parts);
   mf_gw_task_text_done(&u.text);
   mf_buf_done(&u.json);
+  mf_gw_bulk_release(&r->g->bulk, &u.bulk);
   return code;
 }

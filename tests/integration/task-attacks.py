@@ -15,7 +15,7 @@ import fakeserver  # noqa: E402
 import leaks  # noqa: E402
 import places  # noqa: E402
 import tap  # noqa: E402
-from tasks import Server, request  # noqa: E402
+from tasks import FORM, Server, form, form_request, part, request  # noqa: E402
 
 ID = "task_00000000-0000-7000-8000-000000000000"
 AT = "/v1/tasks/" + ID
@@ -94,6 +94,33 @@ def check_stalled():
         t.ok(status == 202 and early is None, "a large body passes those that another key has begun", status, task, early)
         for s in stalled:
             s.close()
+        check_stalled_forms(g)
+
+
+def memory_of(pid):
+    with open("/proc/%d/statm" % pid, encoding="ascii") as f:
+        return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def check_stalled_forms(g):
+    """The request of a form is in memory, too, until it is whole."""
+    head = "POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer one\r\n" \
+           "Content-Type: %s\r\nContent-Length: 9000000\r\n\r\n" % FORM["Content-Type"]
+    data = part("request", b"{" + b" " * 7500000)[:-2]
+    before, stalled = memory_of(g.pid), [g.connect() for _ in range(24)]
+    for s in stalled:
+        s.settimeout(0.3)
+        try:
+            s.sendall(head.encode() + data)
+        except OSError:
+            pass  # the server takes no more for now
+    grown = memory_of(g.pid) - before
+    t.ok(grown < 110 << 20, "24 forms that stall in their request take no 24 x 7.5 MB", grown)
+    status, _, task = g.json("POST", "/v1/tasks", form(form_request("print(2)"), part("files", b"x", "a")),
+                             {**FORM, "Authorization": "Bearer two"})
+    t.ok(status == 202, "and another key's form passes", status, task)
+    for s in stalled:
+        s.close()
 
 
 # ---- the commands ----
