@@ -116,7 +116,7 @@ enum mf_code mf_remote_find(const char *where, struct mf_remote_place *ret, stru
     return take_url(where, ret, err);
   if (mf_remote_find_local(ret, NULL) == MF_OK)
     return MF_OK;
-  *ret = (struct mf_remote_place){ .base = mf_xstrdup(DEFAULT_BASE) };
+  *ret = (struct mf_remote_place){ .base = mf_xstrdup(DEFAULT_BASE), .is_guess = true };
   return MF_OK;
 }
 
@@ -213,6 +213,18 @@ static enum mf_code fail_status(struct mf_remote *r, struct mf_http_call *call, 
                  status);
 }
 
+/* Of a socket libcurl would name a host and a port that nobody asked for. */
+static enum mf_code fail_no_answer(const struct mf_remote_place *p, enum mf_code why, const char *text,
+                                   struct mf_err *err)
+{
+  char shown[160];
+  mf_escape(mf_str_of(p->unix_path ? p->unix_path : p->base), shown, sizeof(shown));
+  if (p->unix_path && why == MF_E_GONE)
+    return mf_fail(err, MF_E_UNAVAILABLE, 0, "no answer from %s: is a server running there?", shown);
+  return mf_fail(err, MF_E_UNAVAILABLE, 0, "no answer from %s: %.160s%s", shown, text,
+                 p->is_guess ? "; 'mayfly serve --code-interpreter' starts a server, --server names another" : "");
+}
+
 enum mf_code mf_remote_open(struct mf_remote *r, struct mf_fiber *self, const struct mf_remote_request *req,
                             struct mf_http_call **ret, struct mf_err *err)
 {
@@ -236,11 +248,8 @@ enum mf_code mf_remote_open(struct mf_remote *r, struct mf_fiber *self, const st
   enum mf_code code = mf_http_call_open(r->client, self, &http, &call, &why);
   if (code == MF_E_CANCELLED)
     return mf_fail(err, code, 0, "cancelled");
-  if (code) {
-    char shown[160];
-    mf_escape(mf_str_of(r->place.unix_path ? r->place.unix_path : r->place.base), shown, sizeof(shown));
-    return mf_fail(err, MF_E_UNAVAILABLE, 0, "no answer from %s: %.160s", shown, why.msg);
-  }
+  if (code)
+    return fail_no_answer(&r->place, code, why.msg, err);
   if (mf_http_call_status(call) < 200 || mf_http_call_status(call) > 299) {
     code = fail_status(r, call, self, err);
     mf_http_call_close(call);

@@ -9,6 +9,7 @@
 struct mf_remote_place {
   char *base;      /* "http://127.0.0.1:9000" */
   char *unix_path; /* the socket instead of that host; NULL: none */
+  bool is_guess;   /* nobody named it, and there was no socket */
 };
 void mf_remote_place_done(struct mf_remote_place *p);
 

@@ -12,6 +12,7 @@ enum { MF_SETTINGS_ID = 1000, MF_SETTINGS_OTHER_DB = MF_SETTINGS_ID + MF_CONFIG_
  * keys.h has defaults in its rows: here they become words of the help. */
 #define IS(text) " (default " text ")"
 #define OFF ""
+#define ON ""
 #define NONE ""
 /* clang-format off */
 #define MF_SETTINGS_ROW(id, flag, arg, env, path, type, field, preset, min, max, choices, traits, help)                \

@@ -144,7 +144,7 @@ const struct mf_command mf_command_submit = {
       "Sends FILE, or standard input for -, with its input files to a server (`mayfly serve`) and prints the task's\n"
       "id. With --wait it shows what the program prints as it comes and ends with its exit status, as `mayfly run`\n"
       "does; ^C then cancels the task. Results are kept for an hour after the end. The key of a server that wants\n"
-      "one is taken from MAYFLY_API_KEY.",
+      "one is taken from MAYFLY_API_KEY. The exit status is 125 when Mayfly itself could not do its part.",
   .examples = "  mayfly submit analysis.py -f sales.csv\n"
               "  mayfly submit --wait --timeout 5000 job.py\n"
               "  MAYFLY_API_KEY=… mayfly submit job.py --server https://mayfly.example.org",

@@ -41,7 +41,7 @@ enum mf_code mf_task_service_open(struct mf_task_service *t, const struct mf_con
     return MF_OK;
   mf_task_service_close(t, self, 0);
   if (c->from[MF_CONFIG_TASKS_ENABLED] != MF_FROM_DEFAULT || !c->llm_api_base || code == MF_E_CANCELLED)
-    return mf_fail(err, code, 0, "task API (tasks.enabled): %s", why.msg);
+    return mf_fail(err, code, 0, "task API (tasks.enabled, AGENTIC_API_HOME): %s", why.msg);
   mf_log(MF_LOG_WARN, "the task API is not served (tasks.enabled = false does without): %s", why.msg);
   return MF_OK;
 }

@@ -114,7 +114,8 @@ const struct mf_command mf_command_get = {
   .summary = "show a task of a server: what it printed, how it ended",
   .about =
       "Shows what a task has printed so far and, after its end, how it ended; its exit status becomes ours (0 while\n"
-      "it has none). With --wait it shows what comes until the end; ^C ends the watching, not the task.",
+      "it has none; 125 when there is no such task, or no server). With --wait it shows what comes until the end;\n"
+      "^C ends the watching, not the task.",
   .examples = "  mayfly get task_… --wait\n  mayfly get task_… --wait=5 --json | jq .status",
   .opts = get_opts,
   .run = run_get,
@@ -161,7 +162,8 @@ const struct mf_command mf_command_cancel = {
 /* ---- tasks ---- */
 
 static const struct mf_opt tasks_opts[] = {
-  { OPT_STATUS, 's', "status", "STATUS", "only these", "queued running succeeded failed timed_out cancelled" },
+  { OPT_STATUS, 's', "status", "STATUS", "only these: queued, running, succeeded, failed, timed_out or cancelled",
+    "queued running succeeded failed timed_out cancelled" },
   { OPT_LIMIT, 'n', "limit", "N", "at most so many, from 1 to 100 (default 20)", NULL },
   { OPT_AFTER, 0, "after", "ID", "those older than this one", NULL },
   MF_TASK_ROWS MF_OPT_HELP_ROW,

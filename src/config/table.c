@@ -7,6 +7,7 @@
 
 #define IS(text) text
 #define OFF "false"
+#define ON "true"
 #define NONE NULL
 #define WITH_FLAG(id, flag_, arg_, env_, path_, type_, field_, preset_, min_, max_, choices_, traits_, help_)          \
   [MF_CONFIG_##id] = { .flag = flag_,                                                                                  \

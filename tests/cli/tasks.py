@@ -173,7 +173,7 @@ def check_refusals(t):
             t.check("status %d: %s" % (status, part), problems)
     with Place() as place:
         t.check("nobody there", one_line(run(place, "http://127.0.0.1:1", "get", ID), "no answer from http://127.0.0.1:1"))
-        t.check("no socket there", one_line(run(place, "unix:" + place.path + "/x.sock", "get", ID), "no answer from"))
+        t.check("no socket there", one_line(run(place, "unix:" + place.path + "/x.sock", "get", ID), "/x.sock: is a server running there?"))
         t.check("a bad key", one_line(run(place, "http://127.0.0.1:1", "get", ID, key="a b"), "MAYFLY_API_KEY"))
 
 
@@ -329,6 +329,7 @@ def check_auto(t):
         dead.bind(path)
         dead.close()
         t.check("a socket of a dead server is passed over", one_line(place.run("get", ID, env=env), "no answer from http"))
+        t.check("how to start one", one_line(place.run("get", ID, env=env), "'mayfly serve --code-interpreter' starts a server"))
 
 
 def check_fall_back(t):

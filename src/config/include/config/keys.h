@@ -25,8 +25,8 @@
   FLAG(UNIX_SOCKET, "unix-socket", "PATH", "MAYFLY_UNIX_SOCKET", "server.unix_socket", TEXT, unix_socket, NONE, 0, 0,  \
     "@file", 0, "listen on this socket instead of a port")                                                             \
   FLAG(LOCAL_SOCKET, "no-local-socket", NULL, "MAYFLY_LOCAL_SOCKET", "server.local_socket", BOOL, local_socket,        \
-    IS("true"), 0, 0, NULL, MF_KEY_NEGATED,                                                                            \
-    "mayfly.sock in the home folder, for the same user's commands; the option: no")                                    \
+    ON, 0, 0, NULL, MF_KEY_NEGATED,                                                                                    \
+    "mayfly.sock in the home folder, for the same user's commands (the option: without it)")                           \
   FLAG(TLS_CERT, "tls-cert", "FILE", "MAYFLY_TLS_CERT", "server.tls_cert", TEXT, tls_cert, NONE, 0, 0, "@file", 0,     \
     "certificate chain (PEM): serve HTTPS; needs the key too")                                                         \
   FLAG(TLS_KEY, "tls-key", "FILE", "MAYFLY_TLS_KEY", "server.tls_key", TEXT, tls_key, NONE, 0, 0, "@file", 0,          \
