@@ -39,14 +39,28 @@ static void give_places(struct mf_gw_bulk *b)
   }
 }
 
-enum mf_code mf_gw_bulk_take(struct mf_gw_bulk *b, struct mf_gw_bulk_place *p)
+static void queue_up(struct mf_gw_bulk *b, struct mf_gw_bulk_place *p)
 {
   struct mf_gw_bulk_place **at = &b->waiting;
   while (*at)
     at = &(*at)->next;
   *at = p;
+  p->next = NULL;
   give_places(b);
+}
+
+bool mf_gw_bulk_try(struct mf_gw_bulk *b, struct mf_gw_bulk_place *p)
+{
+  queue_up(b, p);
+  if (!p->is_given)
+    unlink_place(&b->waiting, p);
+  return p->is_given;
+}
+
+enum mf_code mf_gw_bulk_take(struct mf_gw_bulk *b, struct mf_gw_bulk_place *p)
+{
   enum mf_code code = MF_OK;
+  queue_up(b, p);
   while (!p->is_given && code != MF_E_CANCELLED)
     code = mf_fiber_wait(p->fiber, 0);
   return p->is_given ? MF_OK : MF_E_CANCELLED;

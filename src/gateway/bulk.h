@@ -1,5 +1,6 @@
-/* Room in memory for large submissions: so many bytes of them at a time. One key has half of it at most, so that bodies
- * that do not come hold up no other key's. Thread: the loop's; from the request's fiber. */
+/* Room in memory for large submissions, or for large answers: so many bytes of them at a time. One key has half of it
+ * at most, so that a client that sends nothing, or takes nothing, holds up no other key's. Thread: the loop's; from the
+ * request's fiber. */
 #ifndef MF_GATEWAY_BULK_H
 #define MF_GATEWAY_BULK_H
 
@@ -17,6 +18,8 @@ struct mf_gw_bulk {
   size_t busy_bytes;
 };
 
+/* Without waiting. False: there is no room now. */
+bool mf_gw_bulk_try(struct mf_gw_bulk *b, struct mf_gw_bulk_place *p);
 /* Waits for its turn. MF_E_CANCELLED. Released in both cases, and by the same fiber. */
 MF_MUST_USE enum mf_code mf_gw_bulk_take(struct mf_gw_bulk *b, struct mf_gw_bulk_place *p);
 void mf_gw_bulk_release(struct mf_gw_bulk *b, struct mf_gw_bulk_place *p); /* one that was never taken is fine */

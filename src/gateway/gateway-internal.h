@@ -36,7 +36,7 @@ struct mf_gateway {
   struct mf_gw_access access;
   struct mf_gw_metrics metrics;
   struct mf_gw_ready ready;
-  struct mf_gw_bulk bulk;
+  struct mf_gw_bulk bulk, answers; /* of tasks: large submissions, large answers */
   size_t body_max;
   char *version;
   struct mf_buf openapi;    /* empty: not served */

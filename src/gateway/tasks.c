@@ -132,20 +132,42 @@ static struct mf_str id_of(const struct mf_gw_request *r)
   return mf_str_of(r->match.args[0]);
 }
 
-enum mf_code mf_gw_reply_task(struct mf_gw_request *r, int status, struct mf_str id, uint64_t deadline_ns,
-                              const struct mf_http_header *more, size_t more_n)
+static enum mf_code respond_task(struct mf_gw_request *r, int status, const struct mf_http_header *more, size_t more_n,
+                                 struct mf_str json)
 {
-  mf_auto_buf struct mf_buf json = { 0 };
-  struct mf_err err = { 0 };
-  enum mf_code code = mf_tasks_get(r->g->parts.tasks, r->self, owner_of(r), id, deadline_ns, &json, &err);
-  if (code)
-    return mf_gw_refuse_find(r, code, &err);
   struct mf_http_header headers[8] = { { MF_STR("Content-Type"), MF_STR("application/json") },
                                        { MF_STR("Cache-Control"), MF_STR("private, no-store") } };
   size_t n = 2;
   for (size_t i = 0; i < more_n && n < MF_ARRAY_N(headers); i++)
     headers[n++] = more[i];
-  return mf_gw_respond(r, status, headers, n, mf_buf_str(&json));
+  return mf_gw_respond(r, status, headers, n, json);
+}
+
+/* A large answer is in memory until the client has taken it: it has a place, and waits for that without a copy. */
+static enum mf_code get_task(struct mf_gw_request *r, struct mf_str id, uint64_t deadline_ns,
+                             struct mf_gw_bulk_place *place, struct mf_buf *ret, struct mf_err *err)
+{
+  struct mf_tasks *tasks = r->g->parts.tasks;
+  enum mf_code code = mf_tasks_get(tasks, r->self, owner_of(r), id, deadline_ns, ret, err);
+  place->bytes = MF_MIN(ret->len, (size_t)MF_GW_TASK_TEXT_MAX);
+  if (code || ret->len <= MF_GW_TASK_SMALL || mf_gw_bulk_try(&r->g->answers, place))
+    return code;
+  mf_buf_done(ret);
+  code = mf_gw_bulk_take(&r->g->answers, place);
+  return code ? code : mf_tasks_get(tasks, r->self, owner_of(r), id, 0, ret, err);
+}
+
+enum mf_code mf_gw_reply_task(struct mf_gw_request *r, int status, struct mf_str id, uint64_t deadline_ns,
+                              const struct mf_http_header *more, size_t more_n)
+{
+  struct mf_buf json = { 0 };
+  struct mf_err err = { 0 };
+  struct mf_gw_bulk_place place = { .fiber = r->self, .owner = r->owner };
+  enum mf_code code = get_task(r, id, deadline_ns, &place, &json, &err);
+  code = code ? mf_gw_refuse_find(r, code, &err) : respond_task(r, status, more, more_n, mf_buf_str(&json));
+  mf_buf_done(&json);
+  mf_gw_bulk_release(&r->g->answers, &place);
+  return code;
 }
 
 bool mf_gw_wait_parse(const char *text, uint64_t *ret_ns)

@@ -95,6 +95,7 @@ def check_stalled():
         for s in stalled:
             s.close()
         check_stalled_forms(g)
+        check_stalled_readers(g)
 
 
 def memory_of(pid):
@@ -121,6 +122,26 @@ def check_stalled_forms(g):
     t.ok(status == 202, "and another key's form passes", status, task)
     for s in stalled:
         s.close()
+
+
+def check_stalled_readers(g):
+    """A result that is 12 MB of JSON, for many who take nothing."""
+    code, at = "import sys; sys.stdout.write('\\x01' * (1 << 20)); sys.stderr.write('\\x01' * (1 << 20))", {}
+    for key in ("one", "two"):
+        who = {"Authorization": "Bearer " + key}
+        at[key] = "/v1/tasks/" + g.submit(request(code), who)["taskId"]
+        g.until("the task does not end", lambda a=at[key], w=who: (g.json("GET", a + "?wait=30", None, w)[2]["status"] == "succeeded", ""))
+    before, stalled = memory_of(g.pid), [g.connect(receive_bytes=4096) for _ in range(24)]
+    for s in stalled:
+        s.sendall(("GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer one\r\n\r\n" % at["one"]).encode())
+    status, _, data = g.call("GET", at["two"], None, {"Authorization": "Bearer two"})
+    grown = memory_of(g.pid) - before
+    t.ok(status == 200 and len(data) > 12 * 1000 * 1000, "another key's large result passes those that nobody takes", status, len(data))
+    t.ok(grown < 110 << 20, "24 readers of 12 MB that take nothing take no 24 x 12 MB", grown)
+    for s in stalled:
+        s.close()
+    status, _, data = g.call("GET", at["one"], None, {"Authorization": "Bearer one"})
+    t.ok(status == 200 and len(data) > 12 * 1000 * 1000, "and when they leave there is room again", status, len(data))
 
 
 # ---- the commands ----
