@@ -25,6 +25,7 @@ static enum mf_code start(struct mf_task_service *t, const struct mf_config *c, 
   mf_tasks_config_default(&config);
   config.running_max = (unsigned)c->tasks_concurrent;
   config.queue_max = (unsigned)c->tasks_queue;
+  config.memory_mb_max = (unsigned)c->tasks_memory_mb;
   config.retention_ms = c->tasks_retention_s * 1000;
   /* What is deleted after seconds is looked for more often. */
   config.sweep_ms = MF_MIN(config.sweep_ms, MF_MAX(config.retention_ms / 4, UINT64_C(250)));

@@ -54,6 +54,7 @@ static void fill_config(struct mf_tasks *t)
   unsigned machine_mb = machine_memory_mb();
   if (c->memory_mb_max == 0 || c->memory_mb_max > machine_mb)
     c->memory_mb_max = machine_mb;
+  c->memory_mb_max = MF_MAX(c->memory_mb_max, MF_TASK_MEMORY_MB_MIN);
   if (c->sweep_ms == 0)
     c->sweep_ms = 1;
 }

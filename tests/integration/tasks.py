@@ -233,6 +233,16 @@ def check_fine(g):
     t.ok(task["stdout"] == "256\n", "256 files", task["stdout"])
 
 
+def check_memory():
+    """The operator's bound is the largest amount, and the default where that is more."""
+    with Server({"max_memory_mb": 256}) as g:
+        status, _, body = g.json("POST", "/v1/tasks", request(limits={"memoryMb": 257}))
+        t.ok((status, body["error"]["param"], body["error"]["code"]) == (400, "limits.memoryMb", "integer_above_max_value"),
+             "memory above tasks.max_memory_mb", body)
+        task = g.run("print(1)")
+        t.ok(task["receipt"]["limits"]["memoryBytes"] == 256 * MIB, "a task that asks for none has what there is", task["receipt"])
+
+
 def main():
     gateway.need()
     leaks.adopt_orphans()
@@ -251,6 +261,7 @@ def main():
         t.ok(not bad, "no answer was a 5xx", bad)
         check_fine(g)
         t.ok(g.stop() == 0, "the server ends well", g.log()[-2000:])
+    check_memory()
     t.check("nothing is left behind", before.left())
     return t.done()
 

@@ -71,7 +71,7 @@ struct mf_config {
   char *provider, *isolation, *runtime;
   uint64_t pool_stdlib, pool_data;
   bool tasks_enabled;
-  uint64_t tasks_concurrent, tasks_queue, tasks_retention_s, tasks_files_bytes;
+  uint64_t tasks_concurrent, tasks_queue, tasks_memory_mb, tasks_retention_s, tasks_files_bytes;
   char *log_format, *log_level;
   bool later;
 

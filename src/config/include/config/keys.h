@@ -41,7 +41,7 @@
     "web pages that may call the gateway; *: any")                                                                     \
   FLAG(BODY_BYTES, "max-request-body-size-bytes", "BYTES", "AGENTIC_MAX_REQUEST_BODY_SIZE_BYTES",                      \
     "server.max_request_body_size_bytes", NUMBER, body_bytes, IS("10485760"), 1, MF_GIB, NULL, 0,                      \
-    "the largest request")                                                                                             \
+    "the largest request, but for tasks")                                                                              \
   PLAIN(OPENAPI, "ENABLE_OPENAPI_DOCS", "server.enable_openapi_docs", BOOL, openapi_docs, OFF, 0, 0, NULL, 0,          \
     "serve /openapi.json")                                                                                             \
   FLAG(OIDC_ISSUER, "oidc-issuer", "URL", "OIDC_ISSUER", "oidc_issuer", TEXT, oidc_issuer, NONE, 0, 0, NULL, 0,        \
@@ -114,6 +114,8 @@
     4096, NULL, 0, "tasks that run at a time; 0: as many as programs may")                                             \
   PLAIN(TASKS_QUEUE, "MAYFLY_TASKS_QUEUE_MAX", "tasks.queue_max", NUMBER, tasks_queue, IS("1000"), 1, 1000000, NULL,   \
     0, "tasks that wait; more are refused")                                                                            \
+  PLAIN(TASKS_MEMORY, "MAYFLY_TASKS_MAX_MEMORY_MB", "tasks.max_memory_mb", NUMBER, tasks_memory_mb, IS("0"), 0,        \
+    1048576, NULL, 0, "the most that one task may ask for, 64 at least; 0: the machine's memory")                      \
   PLAIN(TASKS_RETENTION, "MAYFLY_TASKS_RETENTION_SECONDS", "tasks.retention_seconds", NUMBER, tasks_retention_s,       \
     IS("3600"), 1, 31536000, NULL, 0, "how long files and results are kept after a task's end")                        \
   PLAIN(TASKS_FILES, "MAYFLY_TASKS_MAX_FILES_BYTES", "tasks.max_files_bytes", NUMBER, tasks_files_bytes,               \
