@@ -9,7 +9,7 @@ DESTDIR ?=
 
 help:
 	@echo "make demo      install what is missing, build, run one program in a sandbox, and one through the gateway"
-	@echo "make serve     the gateway with its code interpreter (LLM_API_BASE=http://HOST:PORT ARGS=…)"
+	@echo "make serve     the task API, and with LLM_API_BASE=http://HOST:PORT the gateway (ARGS=…)"
 	@echo "make test      everything that this machine can test; the last line counts"
 	@echo "make build     the program, at $(BUILD)/mayfly"
 	@echo "make runtime   the Python runtime of the sandboxes, at $(BUILD)/runtime"
