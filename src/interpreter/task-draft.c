@@ -141,6 +141,16 @@ enum mf_code mf_task_draft_file(struct mf_task_draft *d, struct mf_fiber *self, 
   return MF_OK;
 }
 
+/* Small inputs of a task that starts at once are not read back from the disk. One that is not whole here, is. */
+static void keep_beside(struct mf_task_draft *d, struct mf_str data)
+{
+  struct task_input *in = &d->inputs[d->input_n - 1];
+  if (d->bytes + data.len > TASKS_INPUTS_KEPT_MAX)
+    mf_buf_truncate(&in->data, 0);
+  else if (in->data.len == in->ref.size_bytes)
+    (void)!mf_buf_append_str(&in->data, data);
+}
+
 static enum mf_code keep_data(struct mf_task_draft *d, struct mf_fiber *self, struct mf_str data, struct mf_err *err)
 {
   struct mf_tasks *t = d->tasks;
@@ -156,6 +166,8 @@ static enum mf_code keep_data(struct mf_task_draft *d, struct mf_fiber *self, st
   do
     code = mf_file_put_write(d->put, self, data, err);
   while (tasks_again(code, self, &tries));
+  if (!code)
+    keep_beside(d, data);
   return code;
 }
 

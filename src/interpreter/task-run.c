@@ -75,14 +75,14 @@ static enum mf_code load_code(struct task *k, struct mf_fiber *self, struct mf_e
   return code;
 }
 
-/* Inputs on disk are read for the time of the run. */
+/* Inputs on disk are read for the time of the run, but for those that are in memory yet. */
 static enum mf_code load_inputs(struct task *k, struct mf_fiber *self, struct mf_sandbox_file *files,
                                 struct mf_err *err)
 {
   struct mf_tasks *t = k->tasks;
   for (unsigned i = 0; i < k->input_n; i++) {
     struct task_input *in = &k->inputs[i];
-    if (t->parts.files) {
+    if (in->data.len < in->ref.size_bytes) {
       unsigned tries = 0;
       enum mf_code code;
       mf_buf_done(&in->data);
@@ -99,10 +99,7 @@ static enum mf_code load_inputs(struct task *k, struct mf_fiber *self, struct mf
 
 static void drop_inputs(struct task *k)
 {
-  for (unsigned i = 0; k->tasks->parts.files && i < k->input_n; i++) {
-    mf_buf_done(&k->inputs[i].data);
-    mf_buf_init(&k->inputs[i].data, 0);
-  }
+  task_leave_to_disk(k);
   if (k->tasks->parts.storage) {
     free(k->code);
     k->code = NULL;

@@ -261,6 +261,7 @@ static void enlist(struct mf_tasks *t, struct task *k, enum place place)
   t->stats.submitted++;
   if (place == PLACE_QUEUE) {
     t->submitting_n--;
+    task_leave_to_disk(k);
     task_queue_push(&t->queue, k);
     tasks_dispatch(t);
   } else if (tasks_start_runner(t, k) && t->is_closing) {

@@ -1,5 +1,5 @@
 /* A task: life, and waiting for it. */
-#include "task.h"
+#include "tasks-internal.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -35,6 +35,14 @@ struct task *task_new(struct mf_tasks *t, const char *id, struct mf_str owner)
 void task_ref(struct task *k)
 {
   k->ref_n++;
+}
+
+void task_leave_to_disk(struct task *k)
+{
+  for (unsigned i = 0; k->tasks->parts.files && i < k->input_n; i++) {
+    mf_buf_done(&k->inputs[i].data);
+    mf_buf_init(&k->inputs[i].data, 0);
+  }
 }
 
 void task_inputs_free(struct task_input *inputs, unsigned n)

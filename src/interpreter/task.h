@@ -10,7 +10,7 @@ struct task_input {
   char *name;
   struct mf_file_ref ref;
   struct csv_hint hint;
-  struct mf_buf data; /* without files on disk: the content */
+  struct mf_buf data; /* the content; with files on disk only for a while: shorter than ref says where it is not here */
 };
 
 /* A fiber that waits for something new of a task. On its stack. */
@@ -72,6 +72,8 @@ bool task_has_ended(const struct task *k);
 /* Content goes, id and times stay. */
 void task_strip(struct task *k);
 size_t task_bytes(const struct task *k); /* of content in memory */
+/* What is on the disk is no longer in memory too. */
+void task_leave_to_disk(struct task *k);
 void task_inputs_free(struct task_input *inputs, unsigned n);
 
 /* Something changed: everybody who waits looks again. */

@@ -14,6 +14,7 @@
 #define TASKS_MEMORY_BYTES_MAX (256u << 20)
 /* Code of a task that waits is kept in memory up to here; more is loaded when it is its turn. */
 #define TASKS_CODE_KEPT_MAX 16384u
+#define TASKS_INPUTS_KEPT_MAX 65536u /* bytes of all inputs of a task */
 
 struct mf_tasks {
   struct mf_tasks_config config;
