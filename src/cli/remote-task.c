@@ -83,8 +83,7 @@ static enum mf_code take_id(const struct mf_json_val *task, char ret[MF_REMOTE_I
 }
 
 enum mf_code mf_remote_submit(struct mf_remote *r, struct mf_fiber *self, const struct mf_sandbox_spec *spec,
-                              uint64_t idle_ms, char ret_id[MF_REMOTE_ID_N], struct mf_json **ret,
-                              struct mf_err *err)
+                              uint64_t idle_ms, char ret_id[MF_REMOTE_ID_N], struct mf_json **ret, struct mf_err *err)
 {
   mf_auto_buf struct mf_buf body;
   mf_auto_json struct mf_json *task = NULL;

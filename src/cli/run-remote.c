@@ -79,7 +79,8 @@ static int work(struct mf_session *s)
   struct mf_follow f = { .remote = s->remote, .id = r->id, .wall_ms = r->spec->limits.wall_ms };
   f.console = r->args->form.json ? NULL : s->console;
   mf_console_progress(s->console, "starting", 0);
-  enum mf_code code = mf_remote_submit(s->remote, s->self, r->spec, r->may_fall_back ? ANSWER_MS : 0, r->id, NULL, &err);
+  enum mf_code code =
+      mf_remote_submit(s->remote, s->self, r->spec, r->may_fall_back ? ANSWER_MS : 0, r->id, NULL, &err);
   if (code)
     return fall_back(s, r, &f, &err);
   code = mf_remote_follow(&f, s->self, &r->task, &err);

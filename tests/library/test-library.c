@@ -131,7 +131,8 @@ static void cancels(void **state)
 
 static void says_what_is_wrong(void **state)
 {
-  const struct mayfly_file up = { "../x", "", 0 }, no_name = { NULL, "x", 1 }, twice[] = { { "a", "1", 1 }, { "a", "2", 1 } };
+  const struct mayfly_file up = { "../x", "", 0 }, no_name = { NULL, "x", 1 },
+                           twice[] = { { "a", "1", 1 }, { "a", "2", 1 } };
   const struct mayfly_file no_data[] = { { "a", NULL, 0 }, { "b", NULL, 5 } }, huge = { "a", "x", SIZE_MAX };
   const struct {
     struct mayfly_request request;

@@ -87,8 +87,8 @@ MF_MUST_USE enum mf_code mf_http_begin(struct mf_http_exchange *x, int status, c
 /* The same of a length that is known before: with Content-Length, also where no body is sent (HEAD). A write of more,
  * and an end before all of it (unless it is not sent), are MF_E_INTERNAL. */
 MF_MUST_USE enum mf_code mf_http_begin_sized(struct mf_http_exchange *x, int status,
-                                             const struct mf_http_header *headers, size_t header_n,
-                                             uint64_t body_bytes, struct mf_err *err);
+                                             const struct mf_http_header *headers, size_t header_n, uint64_t body_bytes,
+                                             struct mf_err *err);
 MF_MUST_USE enum mf_code mf_http_write(struct mf_http_exchange *x, struct mf_str data, struct mf_err *err);
 MF_MUST_USE enum mf_code mf_http_end(struct mf_http_exchange *x, struct mf_err *err);
 bool mf_http_has_begun(const struct mf_http_exchange *x);

@@ -44,8 +44,8 @@ struct mf_tasks;
  * as interrupted, folders of nobody are removed. */
 MF_MUST_USE enum mf_code mf_tasks_new(const struct mf_tasks_config *config, const struct mf_tasks_parts *parts,
                                       struct mf_fiber *self, struct mf_tasks **ret, struct mf_err *err);
-/* Starts nothing any more; queued tasks stay in the database, new ones too. Waiters wait on. For a server whose requests
- * come to their end before the close. */
+/* Starts nothing any more; queued tasks stay in the database, new ones too. Waiters wait on. For a server whose
+ * requests come to their end before the close. */
 void mf_tasks_drain(struct mf_tasks *t);
 /* Drains; lets tasks that run end until deadline_ns, then ends them as interrupted. Queued ones stay
  * in the database. Waiters are woken. Then everything is freed. */
@@ -54,7 +54,7 @@ void mf_tasks_close(struct mf_tasks *t, struct mf_fiber *self, uint64_t deadline
 struct mf_tasks_stats {
   unsigned queued, running;
   uint64_t submitted, by_state[MF_TASK_STATE_N], refused, expired; /* since the start */
-  uint64_t by_reason[MF_REASON_N + 1]; /* the last: interrupted */
+  uint64_t by_reason[MF_REASON_N + 1];                             /* the last: interrupted */
   uint64_t files_bytes;
 };
 struct mf_tasks_stats mf_tasks_stats(const struct mf_tasks *t);
@@ -64,8 +64,8 @@ struct mf_tasks_stats mf_tasks_stats(const struct mf_tasks *t);
 struct mf_task_request {
   struct mf_str code;
   struct mf_str source_name; /* a file name: what tracebacks call the code; "": "main.py" */
-  uint64_t timeout_ms; /* 1..60000 */
-  unsigned memory_mb;  /* 0: the default, or what may be asked for here when that is less */
+  uint64_t timeout_ms;       /* 1..60000 */
+  unsigned memory_mb;        /* 0: the default, or what may be asked for here when that is less */
   bool display_last_expression;
 };
 void mf_task_request_default(struct mf_task_request *r);
@@ -75,9 +75,10 @@ struct mf_task_fault {
   char param[120];
   char code[40]; /* "invalid_value", "missing_required_parameter", "unknown_parameter", "file_too_large", … */
 };
-/* Reads `{language, code, limits?, policy?, display_last_expression?, source_name?, files?}`; the document must outlive *ret, which
- * borrows from it. Names of `files` and their base64 texts are returned undecoded in *ret_files (malloc'ed array of
- * {name, content}), so that the door can decode them into mf_file_put one by one. MF_E_INPUT: *fault and err->msg. */
+/* Reads `{language, code, limits?, policy?, display_last_expression?, source_name?, files?}`; the document must outlive
+ * *ret, which borrows from it. Names of `files` and their base64 texts are returned undecoded in *ret_files (malloc'ed
+ * array of {name, content}), so that the door can decode them into mf_file_put one by one. MF_E_INPUT: *fault and
+ * err->msg. */
 struct mf_task_file_text {
   struct mf_str name, base64;
 };
