@@ -179,24 +179,32 @@ static pid_t memory_thread(pid_t pid)
   return read_memory(pid, "status", "VmPTE", text, sizeof text, &tid) ? tid : 0;
 }
 
+struct memory {
+  pid_t pid, thread; /* thread: 0 for none */
+};
+
 /* Compared by the kernel: what a process shows of itself another could show too. Two that have just ended are equal to
  * it, in having none. */
-static bool is_same_memory(pid_t a, pid_t b)
+static bool is_same_memory(const struct memory *a, const struct memory *b)
 {
-  pid_t x = memory_thread(a), y = memory_thread(b);
-  return x > 0 && y > 0 && syscall(SYS_kcmp, x, y, KCMP_VM, 0ul, 0ul) == 0 && memory_thread(a) == x &&
-         memory_thread(b) == y;
+  return a->thread > 0 && b->thread > 0 && syscall(SYS_kcmp, a->thread, b->thread, KCMP_VM, 0ul, 0ul) == 0 &&
+         memory_thread(a->pid) == a->thread && memory_thread(b->pid) == b->thread;
 }
 
+/* Each process is read once; pairs cost one system call. */
 void mf_proctree_drop_same_memory(struct mf_proctree *t)
 {
   unsigned kept = 0;
+  mf_auto_free struct memory *memories = mf_xcalloc(t->n + 1, sizeof(*memories));
   for (unsigned i = 0; i < t->n; i++) {
+    struct memory m = { t->pids[i], memory_thread(t->pids[i]) };
     bool is_new = true;
     for (unsigned k = 0; k < kept && is_new; k++)
-      is_new = !is_same_memory(t->pids[k], t->pids[i]);
-    if (is_new)
-      t->pids[kept++] = t->pids[i];
+      is_new = !is_same_memory(&memories[k], &m);
+    if (is_new) {
+      t->pids[kept] = m.pid;
+      memories[kept++] = m;
+    }
   }
   t->n = kept;
 }
