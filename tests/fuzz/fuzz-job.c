@@ -4,7 +4,7 @@
 
 #include "base/fd.h"
 #include "fuzz.h"
-#include "job.h"
+#include "sandbox/job.h"
 #include "base/banned.h"
 
 static void check_inside(const struct mf_job *job, struct mf_str s)

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "job.h"
+#include "sandbox/job.h"
 #include "loop/work.h"
 #include "base/banned.h"
 

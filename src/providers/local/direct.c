@@ -14,7 +14,7 @@
 #include "base/fd.h"
 #include "base/pidref.h"
 #include "base/time.h"
-#include "spawn-attr.h"
+#include "confine/spawn.h"
 #include "base/banned.h"
 
 #define WORD_FD 3

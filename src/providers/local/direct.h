@@ -5,7 +5,7 @@
 #ifndef MF_LOCAL_DIRECT_H
 #define MF_LOCAL_DIRECT_H
 
-#include "job.h"
+#include "sandbox/job.h"
 #include "local/local.h"
 #include "sandbox/frames.h"
 #include "tempdir.h"

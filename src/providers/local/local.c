@@ -1,7 +1,7 @@
 /* The local provider on the real machine: its configuration, its runtime, its supervisor. */
 #include "local/local.h"
 
-#include "cgroup.h"
+#include "confine/cgroup.h"
 #include "provider.h"
 #include "runtime.h"
 #include "supervisor-spawn.h"

@@ -30,7 +30,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "cgroup.h"
+#include "confine/cgroup.h"
 
 #include "base/banned.h"
 

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "base/time.h"
+#include "confine/spawn.h"
 #include "supervisor-spawn.h"
 #include "base/banned.h"
 

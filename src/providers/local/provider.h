@@ -13,7 +13,7 @@
 #include "base/pidref.h"
 #include "collect.h"
 #include "direct.h"
-#include "job.h"
+#include "sandbox/job.h"
 #include "local/local.h"
 #include "route.h"
 #include "sandbox/frames.h"

@@ -12,7 +12,7 @@
 
 #include "base/fd.h"
 #include "base/pidref.h"
-#include "cgroup.h"
+#include "confine/cgroup.h"
 #include "loop/loop.h"
 #include "outer.h"
 #include "sandbox/frames.h"

@@ -17,11 +17,4 @@
 MF_MUST_USE enum mf_code mf_spawn_supervisor(const char *program, const struct mf_supervisor_config *config,
                                              struct mf_pidref *ret_sup, int *ret_sock, struct mf_err *err);
 
-/* Reaps a child of ours that has ended and releases `p`; false when it still runs. *ret_status as wait(2), -1 when
- * another one reaped it. */
-bool mf_spawn_reap(struct mf_pidref *p, int *ret_status);
-
-/* "exit status 3", "signal 9": for messages about a process of ours. */
-void mf_spawn_status_words(int status, char *ret, size_t n);
-
 #endif

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "cgroup.h"
+#include "confine/cgroup.h"
 #include "base/banned.h"
 
 #define PASSES_MAX 20000u

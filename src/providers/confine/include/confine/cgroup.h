@@ -6,8 +6,8 @@
  * directory is locked (flock) for as long as its supervisor lives, so that nobody sweeps what is in use. Only groups
  * with our name, made by us or left by a dead supervisor, are ever removed. Thread: a manager belongs to the
  * supervisor; parsing and sweeping: any. */
-#ifndef MF_LOCAL_CGROUP_H
-#define MF_LOCAL_CGROUP_H
+#ifndef MF_CONFINE_CGROUP_H
+#define MF_CONFINE_CGROUP_H
 
 #include <stdbool.h>
 #include <stdint.h>

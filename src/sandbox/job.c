@@ -1,5 +1,5 @@
 /* Writing and reading back of job memfds. */
-#include "job.h"
+#include "sandbox/job.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,11 +1,11 @@
 /* Shared by cgroup.c, cgroup-slot.c, cgroup-reclaim.c and cgroup-place.c only. */
-#ifndef MF_LOCAL_CGROUP_INTERNAL_H
-#define MF_LOCAL_CGROUP_INTERNAL_H
+#ifndef MF_CONFINE_CGROUP_INTERNAL_H
+#define MF_CONFINE_CGROUP_INTERNAL_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "cgroup.h"
+#include "confine/cgroup.h"
 
 #define MF_CGROUP_PREFIX "mayfly-"
 /* The leaf into which the provider and the supervisor step aside, so that their v2 group may have children. */

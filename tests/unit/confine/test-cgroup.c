@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "cgroup.h"
+#include "confine/cgroup.h"
 #include "tempdir.h"
 #include "base/banned.h"
 

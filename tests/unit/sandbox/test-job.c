@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "job.h"
+#include "sandbox/job.h"
 #include "sandbox/frames.h"
 #include "base/banned.h"
 

@@ -1,5 +1,5 @@
 /* Where our own control groups are, and what dead supervisors left there. Thread: any; no state. */
-#include "cgroup.h"
+#include "confine/cgroup.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
  *
  * A group that one may make is not yet a group that one may use, so each step is really done once: make a group, set
  * its limits, (where in doubt) move a process in, remove it. cgroup-slot.c works with the result. */
-#include "cgroup.h"
+#include "confine/cgroup.h"
 
 #include <errno.h>
 #include <fcntl.h>

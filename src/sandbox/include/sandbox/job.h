@@ -2,8 +2,8 @@
  *
  * Sealed, because the child holds it open: without seals a guest could grow it past its memory limit, and the
  * provider reads its inputs back from it to tell artifacts from unchanged inputs. */
-#ifndef MF_LOCAL_JOB_H
-#define MF_LOCAL_JOB_H
+#ifndef MF_SANDBOX_JOB_H
+#define MF_SANDBOX_JOB_H
 
 #include "sandbox/sandbox.h"
 
