@@ -1,0 +1,83 @@
+"""The folder that meson and the worker read: its manifest, putting it together, and looking at one that is there."""
+
+import json
+import os
+import re
+import shutil
+
+from . import crates, cpython
+from .base import WASM, Failure, digest, key_of, sha256_file
+
+FILES = ("guest.cwasm", "include/wasmtime.h", "lib/libmf_wasmtime.a")
+
+
+def abi_number(name):
+    m = re.search(r"#define %s (\d+)u" % name, (WASM / "abi.h").read_text())
+    return int(m[1])
+
+
+def wanted():
+    """What a runtime must say of itself to be one for this source."""
+    return {"format": abi_number("MF_GUEST_FORMAT"), "abi": abi_number("MF_GUEST_ABI"), "wasmtime": crates.VERSION}
+
+
+def read(folder):
+    path = folder / "manifest.json"
+    try:
+        manifest = json.loads(path.read_text())
+    except OSError as e:
+        raise Failure("%s: %s; scripts/setup-wasm-runtime --out makes a runtime" % (path, e.strerror)) from None
+    except ValueError:
+        raise Failure("%s is no JSON" % path) from None
+    if not isinstance(manifest, dict):
+        raise Failure("%s is no manifest" % path)
+    return manifest
+
+
+def check(folder):
+    manifest = read(folder)
+    for name, value in wanted().items():
+        if manifest.get(name) != value:
+            raise Failure("%s is a wasm runtime of another version: %s is %s there, and %s is wanted; make one with "
+                          "scripts/setup-wasm-runtime" % (folder, name, json.dumps(manifest.get(name)), json.dumps(value)))
+    for name in FILES:
+        if not (folder / name).is_file():
+            raise Failure("%s is not whole: there is no %s" % (folder, name))
+    guest = manifest.get("guest")
+    if not isinstance(guest, dict) or guest.get("sha256") != sha256_file(folder / "guest.cwasm"):
+        raise Failure("%s is damaged: guest.cwasm does not have the digest that manifest.json names" % folder)
+
+
+def manifest_of(snapshot, code, runtime):
+    guest = code / "guest.cwasm"
+    return dict(wanted(), id="python-wasm-" + cpython.VERSION, python=cpython.VERSION,
+                guest={"file": guest.name, "sha256": sha256_file(guest), "bytes": guest.stat().st_size},
+                snapshot_sha256=sha256_file(snapshot / "snapshot.wasm"), inputs_sha256=digest(key_of(code), key_of(runtime)))
+
+
+def is_there(out, manifest):
+    try:
+        check(out)
+        return read(out) == manifest
+    except Failure:
+        return False
+
+
+def assemble(out, snapshot, code, runtime):
+    """False: `out` is already what it would become. It is made beside its place and renamed, so nobody sees half of one."""
+    manifest = manifest_of(snapshot, code, runtime)
+    if is_there(out, manifest):
+        return False
+    new, old = out.with_name(".%s.new" % out.name), out.with_name(".%s.old" % out.name)
+    for p in (new, old):
+        shutil.rmtree(p, ignore_errors=True)
+    new.mkdir(parents=True)
+    shutil.copy(code / "guest.cwasm", new)
+    shutil.copytree(runtime / "include", new / "include")
+    shutil.copytree(runtime / "lib", new / "lib")
+    (new / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n")
+    if out.exists():
+        os.rename(out, old)
+    os.rename(new, out)
+    shutil.rmtree(old, ignore_errors=True)
+    return True

@@ -1,0 +1,95 @@
+"""The guest: frozen library, linked module, snapshot, machine code; and the tool that makes the last two."""
+
+import shutil
+
+from . import crates, tools
+from .base import ROOT, WASM, Failure, digest, key_of
+from .cpython import CC, CFLAGS
+
+STACK_BYTES = 8 << 20  # MF_GUEST_STACK_BYTES
+INITIAL_BYTES = 32 << 20
+SHARED_HEADERS = (WASM / "abi.h", ROOT / "src" / "sandbox" / "include" / "sandbox" / "frames.h")
+TOOL_BASE = ("buf.c", "err.c", "fd.c")
+
+
+def tool(work):
+    """A folder with mayfly-wasm-tool."""
+    base = ROOT / "src" / "base"
+    parts = [WASM / "tool", WASM / "engine.c", WASM / "engine.h", WASM / "abi.h", base / "include"]
+    parts += [base / name for name in TOOL_BASE]
+    library = crates.compiler(work)
+    key = digest("tool 1", key_of(library), tools.cc_identity(), *parts)
+    return work.step("tool", key, None, lambda d: make_tool(work, d, library))
+
+
+def make_tool(work, d, library):
+    c_files = sorted((WASM / "tool").glob("*.c")) + [WASM / "engine.c"]
+    c_files += [ROOT / "src" / "base" / name for name in TOOL_BASE]
+    work.run("tool", ["cc", "-std=gnu17", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Wno-unused-parameter", "-I", WASM,
+                      "-I", WASM / "tool", "-I", ROOT / "src" / "base" / "include", "-I", library / "include", *c_files,
+                      library / "lib" / "libmf_wasmtime_compiler.a", "-o", d / "mayfly-wasm-tool", "-lm", "-ldl",
+                      "-lpthread"], d)
+
+
+def frozen(work, cross):
+    """A folder with what runtime/wasm/python/freeze.py makes of the library: the guest's sources include it."""
+    python = WASM / "python"
+    key = digest("frozen 1", key_of(cross.folder), python)
+
+    def make_frozen(d):
+        # A fixed hash seed and no settings of the user: marshalled sets and references are the same each time.
+        work.run("frozen", [cross.python, "-S", "-s", "-B", python / "freeze.py", cross.folder / "stdlib", d], d,
+                 PYTHONHASHSEED="0")
+
+    return work.step("frozen", key, None, make_frozen)
+
+
+def module(work, cross):
+    """A folder with guest.wasm, as linked."""
+    table = frozen(work, cross)
+    c_files = sorted((WASM / "guest").glob("*.c"))
+    if not c_files:
+        raise Failure("runtime/wasm/guest has no C files")
+    key = digest("module 1", key_of(cross.folder), key_of(table), WASM / "guest", *SHARED_HEADERS, tools.wasi_identity(),
+                 CC, CFLAGS, str(STACK_BYTES), str(INITIAL_BYTES))
+    return work.step("module", key, "linking the guest", lambda d: link(work, d, cross, table, c_files))
+
+
+def link(work, d, cross, table, c_files):
+    objects = []
+    for source in c_files:
+        objects.append(d / (source.stem + ".o"))
+        work.run("module", CC.split() + CFLAGS.split() +
+                 ["-std=gnu23", "-D_GNU_SOURCE", "-D_WASI_EMULATED_SIGNAL", "-D_WASI_EMULATED_GETPID",
+                  "-D_WASI_EMULATED_PROCESS_CLOCKS", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-c23-extensions",
+                  "-ffile-prefix-map=%s/=" % ROOT, "-I", cross.folder / "include", "-I", cross.folder / "include" / "internal",
+                  "-I", WASM, "-I", ROOT / "src" / "sandbox" / "include", "-I", table, "--embed-dir=%s" % table,
+                  "-c", source, "-o", objects[-1]], d)
+    libraries = sorted((cross.folder / "lib").glob("*.a"), key=lambda p: (p.name != "libpython3.13.a", p.name))
+    work.run("module", CC.split() + CFLAGS.split() + ["-mexec-model=reactor", *objects, *libraries,
+             "-lwasi-emulated-signal", "-lwasi-emulated-getpid", "-lwasi-emulated-process-clocks", "-lm",
+             "-Wl,--export=__stack_pointer", "-Wl,--stack-first", "-Wl,-z,stack-size=%d" % STACK_BYTES,
+             "-Wl,--initial-memory=%d" % INITIAL_BYTES, "-Wl,--gc-sections", "-Wl,-s", "-o", d / "guest.wasm"], d)
+    for o in objects:
+        o.unlink()
+
+
+def snapshot(work, cross):
+    """A folder with snapshot.wasm: the module after mayfly_prepare."""
+    linked, by = module(work, cross), tool(work)
+    key = digest("snapshot 1", key_of(linked), key_of(by))
+    return work.step("snapshot", key, "starting Python once, for the snapshot", lambda d: work.run(
+        "snapshot", [by / "mayfly-wasm-tool", "snapshot", linked / "guest.wasm", d / "snapshot.wasm"], d))
+
+
+def code(work, snapshot_folder, cpu):
+    """A folder with guest.cwasm."""
+    by = tool(work)
+    key = digest("code 1", key_of(snapshot_folder), key_of(by), cpu, native_cpu() if cpu == "native" else "")
+    return work.step("code", key, "compiling the snapshot to machine code", lambda d: work.run(
+        "code", [by / "mayfly-wasm-tool", "compile", snapshot_folder / "snapshot.wasm", d / "guest.cwasm", cpu], d))
+
+
+def native_cpu():
+    with open("/proc/cpuinfo") as f:
+        return "\n".join(sorted({line for line in f if line.startswith(("flags", "Features"))}))
