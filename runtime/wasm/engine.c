@@ -1,7 +1,7 @@
 /* One place for what compiler and worker must have in common. */
-#include "engine.h"
+#include "wasm/engine.h"
 
-#include "abi.h"
+#include "wasm/abi.h"
 
 wasm_config_t *mf_engine_config(void)
 {
@@ -22,7 +22,8 @@ wasm_config_t *mf_engine_config(void)
   wasmtime_config_wasm_relaxed_simd_set(c, false);
   /* What is decided when the code runs. */
   wasmtime_config_max_wasm_stack_set(c, MF_GUEST_STACK_BYTES);
+  wasmtime_config_async_stack_size_set(c, MF_GUEST_STACK_BYTES +
+                                              MF_ENGINE_HOST_STACK_BYTES); /* unused, but must be more */
   wasmtime_config_memory_init_cow_set(c, true);
-  wasmtime_config_concurrency_support_set(c, false);
   return c;
 }

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+from pathlib import Path
 
 from . import crates, cpython
 from .base import WASM, Failure, digest, key_of, sha256_file
@@ -46,6 +47,13 @@ def check(folder):
     guest = manifest.get("guest")
     if not isinstance(guest, dict) or guest.get("sha256") != sha256_file(folder / "guest.cwasm"):
         raise Failure("%s is damaged: guest.cwasm does not have the digest that manifest.json names" % folder)
+
+
+def find(given, default):
+    """The first of the places that was named at all; what is there must be right."""
+    folder = Path(given or os.environ.get("MAYFLY_WASM_RUNTIME") or default).absolute()
+    check(folder)
+    return folder
 
 
 def manifest_of(snapshot, code, runtime):

@@ -25,8 +25,8 @@ def tool(work):
 def make_tool(work, d, library):
     c_files = sorted((WASM / "tool").glob("*.c")) + [WASM / "engine.c"]
     c_files += [ROOT / "src" / "base" / name for name in TOOL_BASE]
-    work.run("tool", ["cc", "-std=gnu17", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Wno-unused-parameter", "-I", WASM,
-                      "-I", WASM / "tool", "-I", ROOT / "src" / "base" / "include", "-I", library / "include", *c_files,
+    work.run("tool", ["cc", "-std=gnu17", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror", "-I",
+                      WASM.parent, "-I", WASM / "tool", "-I", ROOT / "src" / "base" / "include", "-I", library / "include", *c_files,
                       library / "lib" / "libmf_wasmtime_compiler.a", "-o", d / "mayfly-wasm-tool", "-lm", "-ldl",
                       "-lpthread"], d)
 
@@ -63,7 +63,7 @@ def link(work, d, cross, table, c_files):
                  ["-std=gnu23", "-D_GNU_SOURCE", "-D_WASI_EMULATED_SIGNAL", "-D_WASI_EMULATED_GETPID",
                   "-D_WASI_EMULATED_PROCESS_CLOCKS", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-c23-extensions",
                   "-ffile-prefix-map=%s/=" % ROOT, "-I", cross.folder / "include", "-I", cross.folder / "include" / "internal",
-                  "-I", WASM, "-I", ROOT / "src" / "sandbox" / "include", "-I", table, "--embed-dir=%s" % table,
+                  "-I", WASM.parent, "-I", ROOT / "src" / "sandbox" / "include", "-I", table, "--embed-dir=%s" % table,
                   "-c", source, "-o", objects[-1]], d)
     libraries = sorted((cross.folder / "lib").glob("*.a"), key=lambda p: (p.name != "libpython3.13.a", p.name))
     work.run("module", CC.split() + CFLAGS.split() + ["-mexec-model=reactor", *objects, *libraries,

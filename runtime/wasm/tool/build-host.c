@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "abi.h"
+#include "wasm/abi.h"
 #include "base/fd.h"
 
 #include "base/banned.h"

@@ -2,7 +2,7 @@
 #include "tool.h"
 
 #include "build-host.h"
-#include "engine.h"
+#include "wasm/engine.h"
 
 #include "base/banned.h"
 

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "engine.h"
-#include "abi.h"
+#include "wasm/engine.h"
+#include "wasm/abi.h"
 #include "module.h"
 
 #include "base/banned.h"

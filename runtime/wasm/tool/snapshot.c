@@ -2,7 +2,7 @@
 #include "tool.h"
 
 #include "build-host.h"
-#include "engine.h"
+#include "wasm/engine.h"
 #include "module.h"
 
 #include "base/banned.h"
@@ -113,7 +113,7 @@ static enum mf_code prepare(struct guest *g, uint32_t *ret_stack_bytes, struct m
 
 static enum mf_code snapshot(struct guest *g, struct mf_str in, struct mf_buf *out, struct mf_err *err)
 {
-  uint32_t stack_bytes;
+  uint32_t stack_bytes = 0;
   wasmtime_extern_t memory;
   enum mf_code c = make_engine(g, err);
   if (c == MF_OK)
