@@ -31,13 +31,16 @@ class Case:
     """One program. `want` is its expect.json with ${MAIN} (the program's file as tracebacks name it) and
     ${SHA256:input} filled in."""
 
-    def __init__(self, name, main):
+    def __init__(self, name, main, provider="local"):
         folder = os.path.join(PROGRAMS, name)
         self.name = name
         with open(os.path.join(folder, "main.py"), encoding="utf-8", newline="") as f:
             self.source = f.read()
         with open(os.path.join(folder, "expect.json"), encoding="utf-8") as f:
             want = json.load(f)
+        # What one kind of provider does otherwise: other expectations with the reason, or "skip": it cannot be asked.
+        self.other = want.pop("on", {}).get(provider, {})
+        want.update((k, v) for k, v in self.other.items() if k not in ("because", "skip"))
         self.files = {}
         inputs = os.path.join(folder, "files")
         for where, _, names in os.walk(inputs):
@@ -63,6 +66,11 @@ class Case:
         return {k: self.want[k] for k in keys if k in self.want}
 
 
-def load(main, only=None):
+def load(main, only=None, provider="local"):
     names = sorted(os.listdir(PROGRAMS))
-    return [Case(n, main) for n in names if not only or any(o in n for o in only)]
+    return [Case(n, main, provider) for n in names if not only or any(o in n for o in only)]
+
+
+def is_for(case, caps):
+    """Whether a kind of provider with these capabilities can be asked; what it cannot is a declared difference."""
+    return set(case.needs) <= caps and not case.other.get("skip")

@@ -145,7 +145,7 @@ def closing(t, options):
 
 def main():
     options = sys.argv[1:]
-    places.need("driver", "zygote", "runtime")
+    places.need_provider(driver.provider_of(options), "driver")
     t = tap.Tap()
     leaks.adopt_orphans()
     before = leaks.Snapshot()

@@ -3,7 +3,9 @@
 
     run.py [--door driver|cli|server|plain] [--name WORDS] [--jobs N] [--only PART]… [-- options of mf-driver]
 
-A program whose needs the provider does not have (its capabilities) is reported as a declared difference. The door
+A program that needs what this kind of provider has not (its capabilities) is no part of its suite; one whose needs this
+instance alone does not have is a skip. Where one kind of provider does otherwise, expect.json says so under "on", with
+the reason, and docs/providers.md has a row. The door
 "server" is the command with a server of its user that does the work: the same results as without one. The door
 "plain" runs the programs with an ordinary interpreter (MF_PLAIN_PYTHON), unprotected, to check the expectations
 themselves; it is for the maintainers of the suite and looks only at the output and the exit code."""
@@ -47,14 +49,15 @@ class DriverDoor:
 
 
 class CliDoor:
-    """Every program in a provider of its own: slower, and the way of a person."""
+    """Every program in a provider of its own: slower, and the way of a person. `options` are those of the command."""
 
     def __init__(self, options):
         self.caps = (1 << 32) - 1
+        self.options = options
 
     def run(self, case, env=None):
         result = cli.run(case.source, files=case.files, argv=case.want.get("argv", ()), limits=case.want.get("limits"),
-                         display_last=case.want.get("displayLastExpression", False), env=env)
+                         display_last=case.want.get("displayLastExpression", False), env=env, options=self.options)
         if result["exit"] != cli.expected_exit(result):
             raise AssertionError("the command's exit status is %d for %s/%s" % (result["exit"], result["status"],
                                                                                 result["reason"]))
@@ -90,6 +93,17 @@ class ServerDoor(CliDoor):
 
     def close(self):
         return self.server.stop()
+
+
+def undocumented(todo, provider):
+    """Differences of this provider that docs/providers.md does not tell of, and those that it tells of wrongly."""
+    with open(os.path.join(places.ROOT, "docs", "providers.md"), encoding="utf-8") as f:
+        rows = [line.split(" | ") for line in f if line.startswith("| `")]
+    told = {row[0].strip("| `"): row[1] for row in rows if len(row) == 3 and row[1].startswith(provider + ": ")}
+    real = {c.name: provider + ": " + c.other["because"] for c in todo if c.other}
+    return (["no row for %s: %s" % (n, real[n]) for n in sorted(set(real) - set(told))] +
+            ["a row for %s, which is no different" % n for n in sorted(set(told) - set(real))] +
+            ["%s: %r, expected %r" % (n, told[n], real[n]) for n in sorted(set(told) & set(real)) if told[n] != real[n]])
 
 
 class PlainDoor:
@@ -169,10 +183,9 @@ def main():
     parser.add_argument("options", nargs="*")
     args = parser.parse_args()
 
-    if args.door == "driver":
-        places.need("driver", "zygote", "runtime")
-    if args.door in ("cli", "server"):
-        places.need("mayfly", "zygote", "runtime")
+    provider = driver.provider_of(args.options)
+    if args.door in ("driver", "cli", "server"):
+        places.need_provider(provider, "driver" if args.door == "driver" else "mayfly")
     t = tap.Tap()
     leaks.adopt_orphans()
     before = leaks.Snapshot()
@@ -181,7 +194,16 @@ def main():
     except driver.NotReady as e:
         t.check("the provider starts", [str(e)])
         return t.done()
-    todo = [c for c in cases.load(args.main, args.only) if (c.plain if args.door == "plain" else
+    every = cases.load(args.main, args.only, provider)
+    todo = [c for c in every if args.door == "plain" or cases.is_for(c, driver.KIND_CAPS[provider])]
+    if provider != "local":
+        print("# %d of %d programs; what the rest needs this provider has not" % (len(todo), len(every)))
+        if args.door == "driver":
+            t.ok({n for n, bit in driver.CAPS.items() if door.caps & bit} == driver.KIND_CAPS[provider],
+                 args.name + " the capabilities are those of this kind", door.caps)
+        if not args.only:
+            t.check(args.name + " docs/providers.md tells of every difference", undocumented(every, provider))
+    todo = [c for c in todo if (c.plain if args.door == "plain" else
                                                               ("cli" if args.door == "server" else args.door) in c.doors)]
     if args.door == "server":  # what a task cannot say is not a program of this door
         for case in [c for c in todo if door.lacks(c)]:

@@ -26,6 +26,8 @@ def command(*arguments, env=None, cwd=None, stdin=subprocess.DEVNULL, timeout=18
     """Runs `mayfly ARGUMENTS…`; returns a CompletedProcess with bytes."""
     env = dict(os.environ if env is None else env)
     env.setdefault("MAYFLY_RUNTIME", places.runtime() or "")
+    if places.wasm_runtime():
+        env.setdefault("MAYFLY_WASM_RUNTIME", places.wasm_runtime())
     env.setdefault("MAYFLY_SERVER", "off")  # a server that this user happens to run is none of a test's business
     kwargs = {"input": stdin} if isinstance(stdin, bytes) else {"stdin": stdin}
     return subprocess.run([places.mayfly(), *arguments], env=env, cwd=cwd, stdout=subprocess.PIPE,
@@ -42,18 +44,20 @@ def expected_exit(result):
         return EXIT_OURS
     if result["signal"]:
         return 128 + result["signal"]
+    if result["exitCode"] is None and result["reason"] in ("fuel", "output"):
+        return 1
     return result["exitCode"]
 
 
-def run(source, files=None, argv=(), limits=None, display_last=False, env=None, timeout=180):
-    """One run; result["contents"] holds the artifacts as they were written, result["exit"] the exit status."""
+def run(source, files=None, argv=(), limits=None, display_last=False, env=None, timeout=180, options=()):
+    """One run; `options`: more of the command line; result["contents"] holds the artifacts as they were written, result["exit"] the exit status."""
     folder = tempfile.mkdtemp(prefix="mf-cli-")
     try:
         program = os.path.join(folder, "main.py")
         with open(program, "w", encoding="utf-8", newline="") as f:
             f.write(source)
         out = os.path.join(folder, "out")
-        arguments = ["run", program, "--json", "-o", out]
+        arguments = ["run", program, "--json", "-o", out, *options]
         for number, (name, data) in enumerate((files or {}).items()):
             path = os.path.join(folder, "input-%d" % number)
             with open(path, "wb") as f:
@@ -64,6 +68,8 @@ def run(source, files=None, argv=(), limits=None, display_last=False, env=None, 
             arguments += ["--timeout", str(limits.pop("wallMs"))]
         if "memoryBytes" in limits:
             arguments += ["--memory", str(limits.pop("memoryBytes") >> 20)]
+        if "fuel" in limits:
+            arguments += ["--fuel", str(limits.pop("fuel"))]
         if limits:
             raise ValueError("the command has no option for %s" % ", ".join(limits))
         if display_last:

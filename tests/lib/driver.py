@@ -1,4 +1,4 @@
-"""Talks to tests/driver/mf-driver: one local provider kept alive, JSON lines both ways, many runs at once."""
+"""Talks to tests/driver/mf-driver: one provider kept alive, JSON lines both ways, many runs at once."""
 import base64
 import json
 import os
@@ -62,6 +62,8 @@ class Driver:
             options.remove("--as-nobody")
             identity = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
         argv = [program or places.driver(), "--runtime", places.runtime() or "", "--zygote", places.zygote()]
+        if provider_of(options) == "wasm" and places.wasm_runtime():
+            argv += ["--wasm-runtime", places.wasm_runtime()]
         argv += options
         self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env,
                                         pass_fds=pass_fds, cwd="/", **identity)
@@ -207,6 +209,14 @@ class Driver:
 # The names of the capability bits of sandbox.h.
 CAPS = {"files": 1, "processes": 2, "threads": 4, "numpy": 8, "pandas": 16, "plot": 32, "fuel": 64, "signals": 128,
         "denied": 256, "memory": 512, "cpu": 1024}
+# What a kind of provider can do where the machine and the runtime have everything (docs/providers.md).
+KIND_CAPS = {"local": set(CAPS) - {"fuel"}, "wasm": {"files", "fuel", "memory"}}
+
+
+def provider_of(options):
+    """The provider that these options of mf-driver or of the command name."""
+    options = list(options)
+    return options[options.index("--provider") + 1] if "--provider" in options else "local"
 
 
 def option_env(**changes):

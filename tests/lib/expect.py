@@ -5,7 +5,7 @@ import re
 KEYS = {"about", "needs", "doors", "argv", "texts", "generate", "limits", "runtime", "sourceName",
         "displayLastExpression", "cancelAfterMs", "cancelAfterStartMs", "status", "reason", "exitCode", "signal",
         "stdout", "stderr", "truncated", "artifacts", "artifactsOther", "rejected", "denied", "repeat",
-        "durationMsBelow", "nextTask", "receipt", "alone", "plain"}
+        "durationMsBelow", "nextTask", "receipt", "alone", "plain", "on"}
 TEXT_KEYS = {"equals", "matches", "contains", "notContains", "bytes", "chars", "sha256"}
 
 

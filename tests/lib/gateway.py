@@ -131,6 +131,8 @@ class Gateway(Server):
         keep = {k: v for k, v in os.environ.items()
                 if not k.startswith(("AGENTIC_", "OPENAI_", "OIDC_", "GATEWAY_", "LLM_", "DATABASE_", "SQLITE_", "CORS_"))}
         keep.update(AGENTIC_API_HOME=self.home, MAYFLY_RUNTIME=places.runtime() or "", ENABLE_OPENAPI_DOCS="true")
+        if places.wasm_runtime():
+            keep.update(MAYFLY_WASM_RUNTIME=places.wasm_runtime())
         if interpreter:
             # No Python with pandas until a program wants it: loading it takes seconds, and few tests do.
             settings = dict({"enabled": "true", "pool_data": 0}, **(settings or {}))

@@ -33,6 +33,15 @@ def runtime():
     return None
 
 
+def wasm_runtime():
+    """The folder of the wasm provider's runtime (scripts/setup-wasm-runtime), or None."""
+    for candidate in (os.environ.get("MF_WASM_RUNTIME"), os.environ.get("MAYFLY_WASM_RUNTIME"), os.path.join(BUILD, "wasm"),
+                      os.path.join(ROOT, "build", "wasm")):
+        if candidate and os.path.exists(os.path.join(candidate, "manifest.json")):
+            return candidate
+    return None
+
+
 def sdk():
     """The folder of the official clients (scripts/setup-sdk), or None."""
     for candidate in (os.environ.get("MF_SDK"), os.path.join(BUILD, "sdk"), os.path.join(ROOT, "build", "sdk")):
@@ -51,11 +60,16 @@ def typescript():
     return None
 
 
+def need_provider(provider, *things):
+    """need(), and what this provider runs programs with."""
+    need(*things, *(["wasm"] if provider == "wasm" else ["zygote", "runtime"]))
+
+
 def need(*things):
     """Skips the whole suite, with the reason, when a built thing is not there."""
     for thing in things:
-        path = {"driver": driver, "mayfly": mayfly, "zygote": zygote, "runtime": runtime}[thing]()
+        path = {"driver": driver, "mayfly": mayfly, "zygote": zygote, "runtime": runtime, "wasm": wasm_runtime}[thing]()
         if path is None:
-            tap.skip_all("the runtime is not set up (make runtime)")
+            tap.skip_all("the runtime is not set up (%s)" % ("make wasm" if thing == "wasm" else "make runtime"))
         if not os.path.exists(path):
             tap.skip_all("%s is not built (make build)" % os.path.basename(path))

@@ -1,0 +1,3 @@
+print("up")
+while True:
+    pass

@@ -1,0 +1,3 @@
+open("before.txt", "w").write("kept")
+while True:
+    pass

@@ -1,0 +1,2 @@
+print("up", flush=True)
+print(9 ** 9 ** 9 > 0)
