@@ -89,6 +89,8 @@ void mf_receipt_write_json(const struct mf_receipt *r, struct mf_json_writer *w)
   mf_jw_ku64(w, "cpuMs", r->limits.cpu_ms);
   mf_jw_ku64(w, "memoryBytes", r->limits.memory_bytes);
   mf_jw_ku64(w, "pids", r->limits.pids);
+  if (r->limits.fuel) /* only where it is counted */
+    mf_jw_ku64(w, "fuel", r->limits.fuel);
   mf_jw_ku64(w, "stdoutBytes", r->limits.stdout_bytes);
   mf_jw_ku64(w, "stderrBytes", r->limits.stderr_bytes);
   mf_jw_ku64(w, "artifactBytes", r->limits.artifact_bytes);

@@ -102,6 +102,7 @@ void run_release(struct local_run *r)
 void run_note_spec(struct local_run *r, const struct mf_sandbox_spec *spec)
 {
   mf_receipt_fill_from_spec(&r->result->receipt, spec);
+  r->result->receipt.limits.fuel = 0; /* nothing counts it here */
 }
 
 /* ---- the receipt ---- */
