@@ -113,7 +113,9 @@ void mf_interpreter_limits(const struct mf_interpreter_config *c, struct mf_sand
 {
   mf_sandbox_limits_default(ret);
   ret->wall_ms = clamp(c->execution_wall_time_seconds, 1, MF_WALL_MS_MAX / 1000) * 1000;
-  ret->memory_bytes = clamp(c->max_worker_memory_bytes, MF_MEMORY_BYTES_MIN, MF_MEMORY_BYTES_MAX);
+  ret->memory_bytes = c->guest_ceiling_bytes
+                          ? clamp(c->max_guest_memory_bytes, MF_MEMORY_BYTES_MIN, c->guest_ceiling_bytes)
+                          : clamp(c->max_worker_memory_bytes, MF_MEMORY_BYTES_MIN, MF_MEMORY_BYTES_MAX);
   ret->fuel = c->max_fuel;
   ret->stdout_bytes = MF_MIN(c->max_stdout_bytes, (uint64_t)MF_OUTPUT_BYTES_MAX);
   ret->stderr_bytes = MF_MIN(c->max_stderr_bytes, (uint64_t)MF_OUTPUT_BYTES_MAX);

@@ -178,12 +178,30 @@ static void limits_of_a_call(void **state)
   assert_ok(mf_sandbox_limits_check(&l, &err), &err);
 }
 
+/* Where the provider has a guest in a worker, a program's memory is the guest's. */
+static void limits_of_a_guest(void **state)
+{
+  struct mf_interpreter_config c = defaults();
+  struct mf_sandbox_limits l;
+  c.guest_ceiling_bytes = 4ull << 30;
+  mf_interpreter_limits(&c, &l);
+  assert_int_equal(l.memory_bytes, 128ull << 20);
+  assert_int_equal(l.fuel, 10000000000);
+  c.max_guest_memory_bytes = 1;
+  mf_interpreter_limits(&c, &l);
+  assert_int_equal(l.memory_bytes, MF_MEMORY_BYTES_MIN);
+  c.max_guest_memory_bytes = 5ull << 30;
+  mf_interpreter_limits(&c, &l);
+  assert_int_equal(l.memory_bytes, 4ull << 30);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_defaults), cmocka_unit_test(zero_is_refused_everywhere),
     cmocka_unit_test(ceilings),     cmocka_unit_test(what_must_fit_together),
     cmocka_unit_test(permits),      cmocka_unit_test(limits_of_a_call),
+    cmocka_unit_test(limits_of_a_guest),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

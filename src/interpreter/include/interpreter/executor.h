@@ -16,6 +16,9 @@ struct mf_interpreter_config {
   uint64_t max_source_bytes, execution_wall_time_seconds, max_fuel, max_guest_memory_bytes, max_stdout_bytes,
       max_stderr_bytes, max_concurrent_guests, max_aggregate_guest_memory_bytes, max_worker_memory_bytes,
       max_aggregate_worker_memory_bytes;
+  /* No key, but a fact of the provider: the most memory that its guest inside a worker can have. Then a program's
+   * memory is max_guest_memory_bytes. 0: there is no guest of that kind, and it is max_worker_memory_bytes. */
+  uint64_t guest_ceiling_bytes;
 };
 void mf_interpreter_config_default(struct mf_interpreter_config *c);
 /* MF_E_INPUT: the message names the keys that do not fit together and their numbers. */
