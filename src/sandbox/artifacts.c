@@ -3,26 +3,24 @@
  * Whatever lies in the folder was put there by a hostile program: the walk is bounded in depth, entries, bytes and
  * time, the list of what was refused is bounded too, and one broken entry never spoils the rest. Within a folder files
  * come before subfolders, each in the order of their names, so that a full budget leaves out the same files each time.
- * Thread: any. Neighbours: beneath.c opens, content.c copies. */
+ * Thread: any. Neighbours: beneath.c opens, content.c copies, manifest.c
+ * keeps the lists. */
 #include "sandbox/sandbox.h"
 
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/path.h"
 #include "base/time.h"
-#include "base/utf8.h"
 #include "beneath.h"
 #include "content.h"
+#include "manifest.h"
 
 #include "base/banned.h"
 
@@ -39,10 +37,7 @@ struct folder {
 };
 
 struct collector {
-  const struct mf_sandbox_limits *limits;
-  struct mf_sandbox_file *inputs; /* sorted by name */
-  unsigned input_n;
-  struct mf_sandbox_result *result;
+  struct manifest manifest;
   struct beneath beneath;
   struct folder folders[DEPTH_MAX];
   unsigned folder_n;
@@ -51,89 +46,46 @@ struct collector {
   char *chunk;
   uint64_t deadline_ns;
   const atomic_bool *stop; /* NULL: nobody will */
-  uint64_t bytes;          /* of all artifacts so far */
   unsigned visited;
-  uint64_t rejected; /* listed or not */
   bool entries_spent, time_spent, stopped;
 };
 
-/* ---- the list of what was refused ---- */
+/* ---- what is refused ---- */
 
-/* The entry at hand is refused. The first MF_REJECTED_MAX are listed, the rest counted. */
-static void reject(struct collector *c, const char *fmt, ...) MF_PRINTF(2, 3);
-static void reject(struct collector *c, const char *fmt, ...)
+static struct mf_str path_of(const struct collector *c)
 {
-  struct mf_sandbox_result *r = c->result;
-  c->rejected++;
-  if (r->rejected_n >= MF_REJECTED_MAX)
-    return;
-  char reason[160], shown[1024];
-  va_list ap;
-  va_start(ap, fmt);
-  vsnprintf(reason, sizeof(reason), fmt, ap);
-  va_end(ap);
-  struct mf_str path = { c->path, c->path_len };
-  struct mf_rejected_artifact *entry = &r->rejected[r->rejected_n++];
-  if (c->path_len == 0) {
-    entry->path = mf_xstrdup(".");
-  } else if (mf_name_check(path, "path", NULL) == MF_OK) {
-    entry->path = mf_xstrdup(c->path);
-  } else {
-    mf_escape(path, shown, sizeof(shown));
-    entry->path = mf_xstrdup(shown);
-  }
-  entry->reason = mf_xstrdup(reason);
+  return (struct mf_str){ c->path, c->path_len };
 }
 
 static void reject_errno(struct collector *c, int sys)
 {
   char text[80];
   if (sys == ESTALE || sys == ELOOP)
-    reject(c, "changed while it was collected");
+    manifest_reject(&c->manifest, path_of(c), "changed while it was collected");
   else if (sys == EXDEV)
-    reject(c, "on another file system");
+    manifest_reject(&c->manifest, path_of(c), "on another file system");
   else
-    reject(c, "cannot be read (%s)", strerror_r(sys, text, sizeof(text)));
+    manifest_reject(&c->manifest, path_of(c), "cannot be read (%s)", strerror_r(sys, text, sizeof(text)));
 }
 
-static int compare_rejected(const void *a, const void *b)
+/* Says at the end what a bound left unseen. */
+static void finish(struct collector *c)
 {
-  const struct mf_rejected_artifact *x = a, *y = b;
-  return strcmp(x->path, y->path);
-}
-
-static void drop_last_rejected(struct mf_sandbox_result *r)
-{
-  struct mf_rejected_artifact *last = &r->rejected[--r->rejected_n];
-  free(last->path);
-  free(last->reason);
-}
-
-/* Says at the end what a bound left unseen, in place of ordinary entries where the list is full; then counts the
- * rest. */
-static void finish_rejected(struct collector *c)
-{
-  struct mf_sandbox_result *r = c->result;
-  c->path_len = 0;
-  unsigned note_n = (unsigned)c->entries_spent + (unsigned)c->time_spent;
-  while (r->rejected_n + note_n > MF_REJECTED_MAX)
-    drop_last_rejected(r);
+  char entries[96], seconds[96];
+  const char *notes[2];
+  unsigned n = 0;
+  snprintf(entries, sizeof(entries), "more than %u entries: the rest was not looked at", ENTRIES_MAX);
+  snprintf(seconds, sizeof(seconds), "collecting took more than %u seconds: the rest was not looked at", TIME_MAX_S);
   if (c->entries_spent)
-    reject(c, "more than %u entries: the rest was not looked at", ENTRIES_MAX);
+    notes[n++] = entries;
   if (c->stopped)
-    reject(c, "collecting was stopped: the rest was not looked at");
+    notes[n++] = "collecting was stopped: the rest was not looked at";
   else if (c->time_spent)
-    reject(c, "collecting took more than %u seconds: the rest was not looked at", TIME_MAX_S);
-  qsort(r->rejected, r->rejected_n, sizeof(*r->rejected), compare_rejected);
-  if (c->rejected > r->rejected_n) {
-    struct mf_rejected_artifact *entry = &r->rejected[r->rejected_n];
-    entry->path = mf_xasprintf("\xe2\x80\xa6 and %" PRIu64 " more", c->rejected - r->rejected_n);
-    entry->reason = mf_xstrdup("not listed one by one");
-    r->rejected_n++;
-  }
+    notes[n++] = seconds;
+  manifest_finish(&c->manifest, notes, n, 0);
 }
 
-/* ---- paths and inputs ---- */
+/* ---- paths ---- */
 
 /* Makes the entry `name` of a folder whose path has folder_len bytes the one at hand. */
 static void set_path(struct collector *c, size_t folder_len, const char *name)
@@ -146,56 +98,7 @@ static void set_path(struct collector *c, size_t folder_len, const char *name)
   c->path_len = at + n;
 }
 
-/* NULL when the path at hand may be the name of an artifact. */
-static const char *path_fault(const struct collector *c)
-{
-  struct mf_str path = { c->path, c->path_len };
-  if (mf_name_check(path, "path", NULL) == MF_OK)
-    return NULL;
-  if (!mf_utf8_is_valid(path))
-    return "its name is not valid UTF-8";
-  for (size_t i = 0; i < path.len; i++) {
-    unsigned char b = (unsigned char)path.ptr[i];
-    if (b < 0x20 || b == 0x7f || (b == 0xc2 && (unsigned char)path.ptr[i + 1] < 0xa0)) /* valid: a byte follows */
-      return "its name has a control character";
-  }
-  return path.len > 1023 ? "its path has more than 1023 bytes" : "its path has more than 16 parts";
-}
-
-static int compare_str(struct mf_str a, struct mf_str b)
-{
-  int order = memcmp(a.ptr, b.ptr, MF_MIN(a.len, b.len));
-  return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
-}
-
-static int compare_inputs(const void *a, const void *b)
-{
-  const struct mf_sandbox_file *x = a, *y = b;
-  return compare_str(x->name, y->name);
-}
-
-static const struct mf_sandbox_file *find_input(const struct collector *c)
-{
-  if (c->input_n == 0)
-    return NULL;
-  const struct mf_sandbox_file key = { .name = { c->path, c->path_len } };
-  return bsearch(&key, c->inputs, c->input_n, sizeof(*c->inputs), compare_inputs);
-}
-
 /* ---- one regular file ---- */
-
-static void keep_artifact(struct collector *c, struct mf_artifact *artifact)
-{
-  struct mf_sandbox_result *r = c->result;
-  artifact->path = mf_xstrdup(c->path);
-  r->artifacts[r->artifact_n++] = *artifact;
-  c->bytes += artifact->size_bytes;
-}
-
-static void reject_too_big(struct collector *c)
-{
-  reject(c, "over the size limit (%" PRIu64 " bytes for all artifacts)", c->limits->artifact_bytes);
-}
 
 /* True when the file is an input that the program left as it was. */
 static bool is_unchanged_input(struct collector *c, int fd, const struct mf_sandbox_file *input)
@@ -219,10 +122,10 @@ static void collect_file(struct collector *c, int folder_fd, const char *name, c
   size_t name_n = strlen(name);
   if (name_n > 4 && strcasecmp(name + name_n - 4, ".pyc") == 0)
     return;
-  const struct mf_sandbox_file *input = find_input(c);
+  const struct mf_sandbox_file *input = manifest_input(&c->manifest, path_of(c));
   bool maybe_input = input != NULL && seen->st_size >= 0 && (uint64_t)seen->st_size == input->data.len;
-  uint64_t room = c->limits->artifact_bytes - c->bytes;
-  bool too_many = c->result->artifact_n >= c->limits->artifact_count;
+  uint64_t room = c->manifest.limits->artifact_bytes - c->manifest.bytes;
+  bool too_many = manifest_is_full(&c->manifest);
   bool too_big = seen->st_size < 0 || (uint64_t)seen->st_size > room;
   mf_auto_close int fd = -1;
   /* A sparse file of a pebibyte is refused by its size, before a byte of it is read. */
@@ -236,21 +139,21 @@ static void collect_file(struct collector *c, int folder_fd, const char *name, c
   if (maybe_input && is_unchanged_input(c, fd, input))
     return;
   if (too_many) {
-    reject(c, "over the count limit (%u artifacts)", c->limits->artifact_count);
+    manifest_reject_full(&c->manifest, path_of(c));
     return;
   }
   if (too_big) {
-    reject_too_big(c);
+    manifest_reject_too_big(&c->manifest, path_of(c));
     return;
   }
 
   struct mf_artifact artifact = { .fd = -1 };
   switch (content_copy(fd, (struct mf_str){ name, name_n }, room, c->deadline_ns, c->chunk, &artifact)) {
   case CONTENT_OK:
-    keep_artifact(c, &artifact);
+    manifest_keep(&c->manifest, path_of(c), &artifact);
     break;
   case CONTENT_TOO_BIG:
-    reject_too_big(c);
+    manifest_reject_too_big(&c->manifest, path_of(c));
     break;
   case CONTENT_TIMEOUT:
     c->time_spent = true;
@@ -324,11 +227,11 @@ static void visit_files(struct collector *c, struct folder *f)
       else if (S_ISDIR(st.st_mode) && strcmp(name, "__pycache__") == 0)
         is_folder = false;
       else if (S_ISLNK(st.st_mode))
-        reject(c, "symbolic link");
+        manifest_reject(&c->manifest, path_of(c), "symbolic link");
       else if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
-        reject(c, "not a regular file");
-      else if ((fault = path_fault(c)) != NULL)
-        reject(c, "%s", fault);
+        manifest_reject(&c->manifest, path_of(c), "not a regular file");
+      else if ((fault = manifest_path_fault(path_of(c))) != NULL)
+        manifest_reject(&c->manifest, path_of(c), "%s", fault);
       else if (S_ISDIR(st.st_mode))
         is_folder = true;
       else
@@ -374,7 +277,7 @@ static void visit_subfolder(struct collector *c, struct folder *parent, const ch
   set_path(c, parent->path_len, name);
   /* A folder at the last depth can hold nothing with a valid path. */
   if (c->folder_n == DEPTH_MAX) {
-    reject(c, "too deep: a path has at most %u parts", DEPTH_MAX);
+    manifest_reject(&c->manifest, path_of(c), "too deep: a path has at most %u parts", DEPTH_MAX);
     return;
   }
   if (fstatat(dirfd(parent->dir), name, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) != 0 || !S_ISDIR(st.st_mode)) {
@@ -404,36 +307,15 @@ static void walk(struct collector *c)
   }
 }
 
-static int compare_artifacts(const void *a, const void *b)
-{
-  const struct mf_artifact *x = a, *y = b;
-  return strcmp(x->path, y->path);
-}
-
-static void sort_inputs(struct collector *c, const struct mf_sandbox_file *inputs, unsigned input_n)
-{
-  if (input_n == 0)
-    return;
-  c->inputs = mf_xcalloc(input_n, sizeof(*c->inputs));
-  c->input_n = input_n;
-  memcpy(c->inputs, inputs, input_n * sizeof(*c->inputs));
-  qsort(c->inputs, input_n, sizeof(*c->inputs), compare_inputs);
-}
-
 enum mf_code mf_artifacts_collect(int dirfd_, const struct mf_sandbox_limits *limits,
                                   const struct mf_sandbox_file *inputs, unsigned input_n, const atomic_bool *stop,
                                   struct mf_sandbox_result *r, struct mf_err *err)
 {
-  assert(r->artifacts == NULL && r->rejected == NULL);
   struct collector *c = mf_xcalloc(1, sizeof(*c));
-  c->limits = limits;
-  c->result = r;
+  manifest_init(&c->manifest, limits, inputs, input_n, r);
   c->stop = stop;
   c->deadline_ns = mf_now_ns() + TIME_MAX_S * MF_NS_PER_S;
   c->chunk = mf_xmalloc(CONTENT_CHUNK_N);
-  sort_inputs(c, inputs, input_n);
-  r->artifacts = mf_xcalloc(limits->artifact_count + 1ull, sizeof(*r->artifacts));
-  r->rejected = mf_xcalloc(MF_REJECTED_MAX + 1, sizeof(*r->rejected));
 
   enum mf_code code = MF_OK;
   int fd = beneath_open_top(&c->beneath, dirfd_);
@@ -441,9 +323,7 @@ enum mf_code mf_artifacts_collect(int dirfd_, const struct mf_sandbox_limits *li
   if (sys != 0)
     code = mf_fail(err, MF_E_SYS, sys, "read the work directory");
   walk(c);
-  finish_rejected(c);
-  qsort(r->artifacts, r->artifact_n, sizeof(*r->artifacts), compare_artifacts);
-  free(c->inputs);
+  finish(c);
   free(c->chunk);
   free(c);
   return code;

@@ -36,6 +36,7 @@ struct mf_cgroup {
   enum mf_cgroup_kind kind; /* of memory */
   bool has_pids;
   bool is_v2;
+  bool without_parent;
   struct mf_cgroup_dirs dirs;
   uint64_t memory_bytes;
   uint32_t pids;

@@ -164,6 +164,32 @@ enum mf_code mf_cgroup_place_self(struct mf_cgroup_place *ret, struct mf_err *er
   return code == MF_OK ? mf_cgroup_place_parse(mountinfo, cgroup, ret, err) : code;
 }
 
+unsigned mf_cgroup_count_tail(const char *cgroup, const char *tail)
+{
+  struct mf_str rest = mf_str_of(cgroup), line;
+  size_t tail_n = strlen(tail);
+  unsigned n = 0;
+  while (next_part(&rest, '\n', &line)) {
+    if (tail_n > 0 && line.len > tail_n && line.ptr[line.len - tail_n - 1] == '/' &&
+        memcmp(line.ptr + line.len - tail_n, tail, tail_n) == 0)
+      n++;
+  }
+  return n;
+}
+
+enum mf_code mf_cgroup_check_self(const char *tail, unsigned n, struct mf_err *err)
+{
+  mf_auto_free char *cgroup = NULL;
+  size_t len;
+  enum mf_code code = mf_read_file(AT_FDCWD, "/proc/self/cgroup", 1u << 20, &cgroup, &len, err);
+  if (code != MF_OK)
+    return code;
+  unsigned got = mf_cgroup_count_tail(cgroup, tail);
+  if (got < n)
+    return mf_fail(err, MF_E_UNAVAILABLE, 0, "in %u control groups that end with '%s', not in %u", got, tail, n);
+  return MF_OK;
+}
+
 bool mf_cgroup_name_parse(const char *name, pid_t *ret_pid, uint64_t *ret_start)
 {
   struct mf_str rest = mf_str_of(name), pid, start;

@@ -235,6 +235,39 @@ enum mf_code mf_cgroup_slot_join(struct mf_cgroup *cg, unsigned slot, int ret_fd
   return MF_OK;
 }
 
+void mf_cgroup_slot_tail(const struct mf_cgroup *cg, unsigned slot, char *ret, size_t n)
+{
+  snprintf(ret, n, MF_CGROUP_PREFIX "%d-%llu/%u", (int)getpid(), (unsigned long long)mf_cgroup_start_time(getpid()),
+           slot);
+}
+
+/* "cgroup.procs" has one number a line. */
+static bool lists_pid(int dirfd, unsigned slot, pid_t pid)
+{
+  char path[96], text[4096], want[24];
+  snprintf(path, sizeof path, "%u/cgroup.procs", slot);
+  snprintf(want, sizeof want, "%d", (int)pid);
+  if (!mf_cgroup_get(dirfd, path, text, sizeof text))
+    return false;
+  size_t want_n = strlen(want);
+  for (const char *line = text; *line;) {
+    size_t n = strcspn(line, "\n");
+    if (n == want_n && memcmp(line, want, n) == 0)
+      return true;
+    line += n + (line[n] == '\n');
+  }
+  return false;
+}
+
+bool mf_cgroup_slot_holds(struct mf_cgroup *cg, unsigned slot, pid_t pid)
+{
+  for (int r = 0; r < 2; r++) {
+    if (cg->groups[slot].procs[r] >= 0 && cg->groups[slot].is_made && !lists_pid(cg->root[r].fd, slot, pid))
+      return false;
+  }
+  return true;
+}
+
 /* ---- counters ---- */
 
 uint32_t mf_cgroup_slot_oom_kills(struct mf_cgroup *cg, unsigned slot)

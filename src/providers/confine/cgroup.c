@@ -137,8 +137,8 @@ static int make_root(struct mf_cgroup *cg, int which, const char *base)
 
 /* ---- v2: a group with processes may not hand controllers to its children ---- */
 
-/* True when nobody but us and the provider lives in the group: then it is ours to arrange. */
-static bool is_exclusive(const char *dir)
+/* True when nobody but us (and our parent, where that is the provider) lives in the group: then it is ours to arrange. */
+static bool is_exclusive(const struct mf_cgroup *cg, const char *dir)
 {
   char path[MF_CGROUP_PATH_MAX + 64], text[256];
   snprintf(path, sizeof path, "%s/cgroup.procs", dir);
@@ -152,7 +152,7 @@ static bool is_exclusive(const char *dir)
       return false;
     if ((pid_t)pid == getpid())
       self_seen = true;
-    else if ((pid_t)pid != getppid())
+    else if (cg->without_parent || (pid_t)pid != getppid())
       return false;
     line += n;
     line += *line == '\n';
@@ -167,7 +167,7 @@ static int enable_controllers(struct mf_cgroup *cg, const char *own)
   int error = put_in(cg, own, "cgroup.subtree_control", "+memory +pids");
   if (error != EBUSY)
     return error;
-  if (!is_exclusive(own))
+  if (!is_exclusive(cg, own))
     return EBUSY;
   int n = snprintf(cg->host, sizeof cg->host, "%s/" MF_CGROUP_HOST_PREFIX "%d-%llu", own, (int)getpid(),
                    (unsigned long long)mf_cgroup_start_time(getpid()));
@@ -182,7 +182,7 @@ static int enable_controllers(struct mf_cgroup *cg, const char *own)
   }
   snprintf(cg->own, sizeof cg->own, "%s", own);
   error = put_pid(cg, cg->host, getpid());
-  if (error == 0)
+  if (error == 0 && !cg->without_parent)
     error = put_pid(cg, cg->host, getppid());
   if (error == 0)
     error = put_in(cg, own, "cgroup.subtree_control", "+memory +pids");
@@ -196,7 +196,8 @@ static void leave_host(struct mf_cgroup *cg)
     return;
   if (cg->controllers_enabled)
     (void)put_in(cg, cg->own, "cgroup.subtree_control", "-memory -pids");
-  (void)put_pid(cg, cg->own, getppid());
+  if (!cg->without_parent)
+    (void)put_pid(cg, cg->own, getppid());
   (void)put_pid(cg, cg->own, getpid());
   (void)cg->dirs.remove(cg->host);
   cg->host[0] = '\0';
@@ -307,6 +308,7 @@ struct mf_cgroup *mf_cgroup_new(const struct mf_cgroup_options *o, struct mf_err
   cg->memory_bytes = o->memory_bytes;
   cg->pids = o->pids;
   cg->slot_n = o->slot_n;
+  cg->without_parent = o->without_parent;
   cg->root[0].fd = cg->root[1].fd = cg->reclaim.fd = -1;
   long cpu_n = sysconf(_SC_NPROCESSORS_CONF);
   cg->slack_bytes = (4u << 20) + (uint64_t)MF_MAX(cpu_n, 1) * (256u << 10);

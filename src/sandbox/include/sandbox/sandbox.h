@@ -226,6 +226,19 @@ void mf_output_take(struct mf_output *o, struct mf_buf *ret);
 MF_MUST_USE enum mf_code mf_artifacts_collect(int dirfd, const struct mf_sandbox_limits *limits,
                                               const struct mf_sandbox_file *inputs, unsigned input_n,
                                               const atomic_bool *stop, struct mf_sandbox_result *r, struct mf_err *err);
+
+/* A file that a sandbox hands over instead of leaving it in a folder. Nothing of it is trusted. */
+struct mf_offered_file {
+  struct mf_str name;  /* any bytes */
+  uint64_t size_bytes; /* as told, where there is no content */
+  int fd;              /* a sealed memfd; -1: withheld, since it is past a limit */
+};
+/* Fills artifacts and rejected of `r` from n offered files, under the same rules as mf_artifacts_collect: names,
+ * limits, unchanged inputs, lists, time, stop. What is kept is copied; the descriptors stay the caller's. left_n: so
+ * many more were not offered one by one; other_n: so many things were no files. Thread: any. */
+void mf_artifacts_adopt(const struct mf_offered_file *files, unsigned n, uint64_t left_n, uint64_t other_n,
+                        const struct mf_sandbox_limits *limits, const struct mf_sandbox_file *inputs, unsigned input_n,
+                        const atomic_bool *stop, struct mf_sandbox_result *r);
 const char *mf_mime_sniff(struct mf_str name, struct mf_str head);
 
 /* ---- providers ---- */

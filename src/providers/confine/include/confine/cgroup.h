@@ -31,6 +31,12 @@ MF_MUST_USE enum mf_code mf_cgroup_place_parse(const char *mountinfo, const char
                                                struct mf_err *err);
 MF_MUST_USE enum mf_code mf_cgroup_place_self(struct mf_cgroup_place *ret, struct mf_err *err);
 
+/* For a process that has joined groups: all of them end with `tail` (mf_cgroup_slot_tail) by the kernel's own word.
+ * MF_E_UNAVAILABLE: less than `n` do. */
+MF_MUST_USE enum mf_code mf_cgroup_check_self(const char *tail, unsigned n, struct mf_err *err);
+/* The same of the text of /proc/self/cgroup. */
+unsigned mf_cgroup_count_tail(const char *cgroup, const char *tail);
+
 /* "mayfly-<pid>-<start time>" → both numbers; false for any other name. */
 bool mf_cgroup_name_parse(const char *name, pid_t *ret_pid, uint64_t *ret_start);
 /* The start time of a live process in clock ticks since boot; 0 when there is none. */
@@ -59,6 +65,7 @@ struct mf_cgroup_options {
   unsigned slot_n;
   uint64_t memory_bytes; /* preset limits of a slot, so that a run with these writes nothing */
   uint32_t pids;
+  bool without_parent; /* our parent is a stranger: never moved to make room */
   bool probe_join; /* also try to move a short-lived process in and out */
 };
 
@@ -77,6 +84,10 @@ bool mf_cgroup_is_active(const struct mf_cgroup *cg); /* memory or pids: a child
 /* Makes slot's group ready and gives the cgroup.procs descriptors that the child writes "0" to (borrowed). */
 MF_MUST_USE enum mf_code mf_cgroup_slot_join(struct mf_cgroup *cg, unsigned slot, int ret_fds[2], unsigned *ret_n,
                                              struct mf_err *err);
+/* The end of the path of a slot's group in each hierarchy: "mayfly-<pid>-<start time>/<slot>". */
+void mf_cgroup_slot_tail(const struct mf_cgroup *cg, unsigned slot, char *ret, size_t n);
+/* Whether a process is in all groups of a slot, by the kernel's own word. True where there are none. */
+bool mf_cgroup_slot_holds(struct mf_cgroup *cg, unsigned slot, pid_t pid);
 /* Sets the limits of the next run; writes nothing when they are as they are. */
 MF_MUST_USE enum mf_code mf_cgroup_slot_limit(struct mf_cgroup *cg, unsigned slot, uint64_t memory_bytes, uint32_t pids,
                                               struct mf_err *err);
