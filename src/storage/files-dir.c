@@ -172,6 +172,13 @@ int files_open_file(int folder, const char *sha256, int *ret_fd, uint64_t *ret_b
   return 0;
 }
 
+/* In a folder that was removed meanwhile some file systems say EPERM (ext4) or ESTALE. */
+static int error_in(int folder, int sys)
+{
+  struct stat st;
+  return fstat(folder, &st) == 0 && st.st_nlink == 0 ? ENOENT : sys;
+}
+
 int files_stage(const struct files_dir *d, int folder, uint64_t number, int *ret_fd, char ret_name[FILES_STAGED_N])
 {
   ret_name[0] = 0;
@@ -181,7 +188,7 @@ int files_stage(const struct files_dir *d, int folder, uint64_t number, int *ret
                              ? openat(folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600)
                              : openat(folder, ret_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0)
-    return errno;
+    return error_in(folder, errno);
   if (fchmod(fd, 0600) != 0) {
     int sys = errno;
     if (ret_name[0])
@@ -197,12 +204,12 @@ int files_publish(int folder, int fd, const char *staged, const char *sha256)
   char path[40];
   if (staged[0]) {
     if (linkat(folder, staged, folder, sha256, 0) != 0)
-      return errno;
+      return error_in(folder, errno);
     unlinkat(folder, staged, 0);
     return 0;
   }
   snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-  return linkat(AT_FDCWD, path, folder, sha256, AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
+  return linkat(AT_FDCWD, path, folder, sha256, AT_SYMLINK_FOLLOW) == 0 ? 0 : error_in(folder, errno);
 }
 
 /* ---- all of it ---- */

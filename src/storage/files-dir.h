@@ -47,7 +47,7 @@ int files_folder_make(const struct files_dir *d, const char *task, int *ret_fd);
 /* A regular file. ENOTSUP: it is something else. */
 int files_open_file(int folder, const char *sha256, int *ret_fd, uint64_t *ret_bytes);
 
-/* Files being written: without a name, or as ".put-MARK-NUMBER". */
+/* Files being written: without a name, or as ".put-MARK-NUMBER". ENOENT: the folder has been removed. */
 enum { FILES_STAGED_N = 40 };
 int files_stage(const struct files_dir *d, int folder, uint64_t number, int *ret_fd, char ret_name[FILES_STAGED_N]);
 /* Its name for good. EEXIST: that file is there already. ENOENT: the folder has been removed. */

@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -519,6 +520,32 @@ static void the_quota(void **state)
   both_ways(fill);
 }
 
+/* Whatever the file system says then: the one who puts makes the folder once more, and does not call the disk ill. */
+static void remove_under_a_put(struct fixture *f)
+{
+  int folder = -1, other = -1, fd = -1, unused = -1;
+  char staged[FILES_STAGED_N], second[FILES_STAGED_N];
+  const struct files_dir *d = &f->files->dir;
+  assert_int_equal(files_folder_make(d, "a", &folder), 0);
+  assert_int_equal(files_stage(d, folder, 1, &fd, staged), 0);
+  if (staged[0])
+    assert_int_equal(unlinkat(folder, staged, 0), 0);
+  assert_int_equal(unlinkat(d->fd, "a", AT_REMOVEDIR), 0);
+  assert_int_equal(files_publish(folder, fd, staged, SHA_EMPTY), ENOENT);
+  assert_int_equal(files_stage(d, folder, 2, &unused, second), ENOENT);
+  assert_int_equal(unused, -1);
+  assert_int_equal(files_folder_make(d, "a", &other), 0); /* another one of that name does not count */
+  assert_int_equal(files_stage(d, folder, 3, &unused, second), ENOENT);
+  close(folder);
+  close(other);
+  close(fd);
+}
+
+static void a_folder_removed_under_a_put(void **state)
+{
+  both_ways(remove_under_a_put);
+}
+
 enum { CROWD = 24, ROUNDS = 12, SIZE_MAX_BYTES = 300000 };
 
 struct member {
@@ -702,6 +729,7 @@ int main(void)
     cmocka_unit_test(a_folder_of_somebody_else),
     cmocka_unit_test(one_process_at_a_time),
     cmocka_unit_test(the_quota),
+    cmocka_unit_test(a_folder_removed_under_a_put),
     cmocka_unit_test(counting_is_exact_in_a_crowd),
     cmocka_unit_test(a_sweep),
     cmocka_unit_test(a_full_pool),
