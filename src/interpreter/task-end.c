@@ -233,6 +233,14 @@ static void forget_live(struct task *k)
   k->code_n = 0;
 }
 
+/* The database has it, or will not: then nobody ever asks. */
+static bool is_known(struct task *k, struct mf_fiber *self)
+{
+  while (k->is_storing)
+    (void)task_wait(k, self, 0);
+  return !k->is_refused;
+}
+
 void task_end(struct task *k, struct mf_fiber *self, struct task_outcome *o)
 {
   struct mf_tasks *t = k->tasks;
@@ -240,6 +248,13 @@ void task_end(struct task *k, struct mf_fiber *self, struct task_outcome *o)
   mf_fiber_shield(self);
   k->is_ending = true;
   k->finished_ms = tasks_now_ms(t);
+  if (!is_known(k, self)) {
+    mf_fiber_unshield(self);
+    mf_sandbox_result_free(o->result);
+    o->result = NULL;
+    task_unref(k);
+    return;
+  }
   k->expires_ms = k->finished_ms + t->config.retention_ms;
   keep_artifacts(k, self, o);
   make_result(k, self, o);

@@ -260,7 +260,7 @@ static void run_to_end(struct task *k, struct mf_fiber *self, bool is_cancelled)
   t->ending_n--;
 }
 
-static void put_back(struct task *k)
+void tasks_put_back(struct task *k)
 {
   struct mf_tasks *t = k->tasks;
   t->running_n--;
@@ -281,7 +281,7 @@ static void run(void *user)
     run_to_end(k, self, step == STEP_CANCELLED);
     break;
   case STEP_BACK:
-    put_back(k);
+    tasks_put_back(k);
     break;
   case STEP_GONE: /* removed by another process */
     t->running_n--;
@@ -290,6 +290,7 @@ static void run(void *user)
     break;
   }
   k->runner = NULL;
+  task_announce(k);
   task_unref(k);
   t->runner_n--;
   if (t->closer)
@@ -303,7 +304,6 @@ bool tasks_start_runner(struct mf_tasks *t, struct task *k)
   if (mf_fiber_start(t->parts.loop, run, k, 0, &k->runner, &err) != MF_OK) {
     mf_log(MF_LOG_WARN, "task %s cannot start yet: %s", k->id, err.msg);
     k->runner = NULL;
-    put_back(k);
     return false;
   }
   mf_fiber_detach(k->runner);
@@ -317,7 +317,9 @@ void tasks_dispatch(struct mf_tasks *t)
   while (t->queue.n > 0 && tasks_may_start(t)) {
     struct task *k = task_queue_pop(&t->queue);
     t->running_n++;
-    if (!tasks_start_runner(t, k))
+    if (!tasks_start_runner(t, k)) {
+      tasks_put_back(k);
       return;
+    }
   }
 }

@@ -1,6 +1,7 @@
 /* Submitting: a draft and a request become a task.
  *
- * The order: a place (among the running, or in the queue), the database, and only then anybody may know.
+ * The order: a place (among the running, or in the queue), the database, and only then anybody may know. One that has
+ * its place among the running need not wait for the disk: it runs meanwhile, and its end waits for the database.
  * Thread: the loop's. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -218,9 +219,33 @@ static enum mf_code put_row(struct mf_tasks *t, struct mf_fiber *self, const str
   return code;
 }
 
+/* A program that may be a replay must not run twice. */
+static void start_early(struct task *k)
+{
+  struct mf_tasks *t = k->tasks;
+  if (k->state == MF_TASK_RUNNING && !k->idempotency_key[0] && !t->is_closing)
+    k->is_storing = tasks_start_runner(t, k);
+}
+
+/* The runner sees how it went; a program that nobody will know of is ended first. */
+static void end_early(struct task *k, struct mf_fiber *self, bool is_refused)
+{
+  k->is_storing = false;
+  k->is_refused = is_refused;
+  task_announce(k);
+  if (!is_refused)
+    return;
+  mf_fiber_shield(self);
+  if (k->runner)
+    mf_fiber_cancel(k->runner);
+  while (k->runner)
+    (void)task_wait(k, self, 0);
+  mf_fiber_unshield(self);
+}
+
 /* The database has it, or has one of the same key (ret->is_replay). */
 static enum mf_code store(struct mf_tasks *t, struct mf_fiber *self, struct task *k, struct mf_str source,
-                          struct mf_task_submitted *ret, struct mf_err *err)
+                          bool *ret_early, struct mf_task_submitted *ret, struct mf_err *err)
 {
   if (!t->parts.storage)
     return MF_OK;
@@ -242,7 +267,12 @@ static enum mf_code store(struct mf_tasks *t, struct mf_fiber *self, struct task
     .input_bytes = k->input_bytes,
     .request = mf_buf_str(&request),
   };
-  return put_row(t, self, &row, k, ret, err);
+  start_early(k);
+  *ret_early = k->is_storing;
+  enum mf_code code = put_row(t, self, &row, k, ret, err);
+  if (*ret_early)
+    end_early(k, self, code != MF_OK);
+  return code;
 }
 
 static void keep_code(struct task *k, struct mf_str source)
@@ -255,7 +285,7 @@ static void keep_code(struct task *k, struct mf_str source)
   k->code_n = source.len;
 }
 
-static void enlist(struct mf_tasks *t, struct task *k, enum place place)
+static void enlist(struct mf_tasks *t, struct task *k, enum place place, bool is_early)
 {
   k->is_hidden = false;
   t->stats.submitted++;
@@ -264,9 +294,12 @@ static void enlist(struct mf_tasks *t, struct task *k, enum place place)
     task_leave_to_disk(k);
     task_queue_push(&t->queue, k);
     tasks_dispatch(t);
-  } else if (tasks_start_runner(t, k) && t->is_closing) {
-    mf_fiber_cancel(k->runner); /* it came while the others were being ended */
+    return;
   }
+  if (!is_early && !tasks_start_runner(t, k))
+    tasks_put_back(k);
+  if (k->runner && t->is_closing)
+    mf_fiber_cancel(k->runner); /* it came while the others were being ended */
 }
 
 /* k is hidden in the table while the database takes it. */
@@ -293,13 +326,14 @@ static enum mf_code submit(struct mf_tasks *t, struct mf_fiber *self, struct tas
   *ret = (struct mf_task_submitted){ .is_replay = false };
   memcpy(ret->id, k->id, sizeof(ret->id));
   keep_code(k, source);
-  enum mf_code code = store(t, self, k, source, ret, err);
+  bool is_early = false;
+  enum mf_code code = store(t, self, k, source, &is_early, ret, err);
   if (!code && !ret->is_replay) {
-    enlist(t, k, place);
+    enlist(t, k, place, is_early);
     return MF_OK;
   }
   tasks_drop(t, k);
-  give_place(t, place);
+  give_place(t, is_early ? PLACE_NONE : place); /* its runner gave it back */
   if (code == MF_E_CAPACITY)
     *ret_retry_s = 1;
   return code;

@@ -47,6 +47,8 @@ struct task {
   struct mf_fiber *runner;
   bool has_started;     /* its code runs, or has run */
   bool is_hidden;       /* being submitted: nobody knows it yet */
+  bool is_storing;      /* runs already while the database takes it */
+  bool is_refused;      /* which it did not: what comes out is dropped */
   bool is_queued;       /* is in the queue */
   bool is_marked;       /* the database has it as running */
   bool is_cancel_asked; /* somebody wants it to end */

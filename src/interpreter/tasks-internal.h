@@ -74,8 +74,9 @@ void tasks_drop(struct mf_tasks *t, struct task *k);
 void tasks_dispatch(struct mf_tasks *t);
 void tasks_pause(struct mf_tasks *t);
 bool tasks_may_start(const struct mf_tasks *t);
-/* Starts the fiber of a task that has its place among the running ones; false: put back into the queue. */
+/* Starts the fiber of a task that has its place among the running ones; false: not possible now. */
 bool tasks_start_runner(struct mf_tasks *t, struct task *k);
+void tasks_put_back(struct task *k); /* from its place into the queue, for a while */
 
 /* ---- task-end.c ---- */
 

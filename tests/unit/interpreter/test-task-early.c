@@ -1,0 +1,186 @@
+/* A task that has its place runs while the database takes it: nobody sees it before, and nothing is left of one that
+ * the database refuses. */
+#include "rig.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+
+#include "base/banned.h"
+
+struct submitting {
+  struct rig *r;
+  struct mf_fiber *fiber;
+  const char *key;
+  struct mf_task_submitted ret;
+  struct mf_task_fault fault;
+  struct mf_err err;
+  enum mf_code code;
+  bool is_done;
+};
+
+static void submit_in_fiber(void *user)
+{
+  struct submitting *s = user;
+  struct mf_task_request request;
+  unsigned retry_s = 0;
+  mf_task_request_default(&request);
+  request.code = MF_STR("file:made");
+  struct mf_task_draft *d = mf_task_draft_new(s->r->tasks, MF_STR("me"));
+  s->code =
+      mf_tasks_submit(s->r->tasks, s->fiber, d, &request, mf_str_of(s->key), &s->ret, &retry_s, &s->fault, &s->err);
+  s->is_done = true;
+}
+
+static void start_submitting(struct rig *r, struct submitting *s, const char *key)
+{
+  *s = (struct submitting){ .r = r, .key = key };
+  assert_ok(mf_fiber_start(r->loop, submit_in_fiber, s, 0, &s->fiber, &r->err), &r->err);
+}
+
+static void end_submitting(struct rig *r, struct submitting *s)
+{
+  RIG_UNTIL(r, s->is_done);
+  mf_fiber_join(r->self, s->fiber);
+}
+
+static void path_of(const struct rig *r, const char *name, char ret[128])
+{
+  snprintf(ret, 128, "%s/%s", r->dir, name);
+}
+
+/* Another process writes: until the end of it the database takes nothing. */
+static sqlite3 *hold_database(const struct rig *r)
+{
+  char path[128];
+  sqlite3 *db = NULL;
+  path_of(r, "db", path);
+  assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+  assert_int_equal(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+  return db;
+}
+
+static void let_go(sqlite3 *db)
+{
+  assert_int_equal(sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+  assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+static void runs_while_it_is_stored(struct rig *r)
+{
+  struct submitting s;
+  struct mf_buf text;
+  sqlite3 *db = hold_database(r);
+  start_submitting(r, &s, "");
+  struct fake_run *f = rig_run_of(r, "file:made");
+  fake_start_code(f);
+  fake_finish(r, f, MF_RUN_SUCCEEDED, MF_REASON_EXIT, "text", "made");
+  rig_settle(r);
+  assert_false(s.is_done); /* it has ended, but nothing is acknowledged, and nothing can be seen */
+  assert_int_equal(rig_get(r, "me", r->tasks->table.newest->id, 0, &text), MF_E_NOT_FOUND);
+  assert_int_equal(mf_tasks_stats(r->tasks).submitted, 0);
+  let_go(db);
+  end_submitting(r, &s);
+  assert_ok(s.code, &s.err);
+  RIG_UNTIL(r, mf_tasks_stats(r->tasks).by_state[MF_TASK_SUCCEEDED] == 1);
+  assert_member(r, "me", s.ret.id, "stdout", "\"text\"");
+  assert_int_equal(r->start_n, 1);
+  assert_int_equal(mf_tasks_stats(r->tasks).running, 0);
+  rig_restart(r);
+  assert_status(r, "me", s.ret.id, "succeeded");
+}
+
+/* The key may be one that was used: only the database knows, and a program runs once for it. */
+static void waits_where_it_may_be_a_replay(struct rig *r)
+{
+  struct submitting s;
+  sqlite3 *db = hold_database(r);
+  start_submitting(r, &s, "a key");
+  rig_settle(r);
+  assert_int_equal(r->start_n, 0);
+  let_go(db);
+  r->is_auto = true;
+  end_submitting(r, &s);
+  assert_ok(s.code, &s.err);
+  RIG_UNTIL(r, mf_tasks_stats(r->tasks).by_state[MF_TASK_SUCCEEDED] == 1);
+  assert_int_equal(r->start_n, 1);
+}
+
+static void move_database(const struct rig *r, const char *from, const char *to)
+{
+  char a[128], b[128];
+  path_of(r, from, a);
+  path_of(r, to, b);
+  assert_int_equal(rename(a, b), 0);
+}
+
+static void assert_nothing_is_left(struct rig *r)
+{
+  assert_int_equal(r->tasks->table.n, 0);
+  assert_int_equal(r->tasks->runner_n, 0);
+  assert_int_equal(r->tasks->ending_n, 0);
+  assert_int_equal(r->tasks->unsaved_n, 0);
+  assert_int_equal(mf_tasks_stats(r->tasks).running, 0);
+  assert_int_equal(mf_tasks_stats(r->tasks).submitted, 0);
+  assert_int_equal(mf_tasks_stats(r->tasks).files_bytes, 0);
+  assert_int_equal(rig_folder_n(r), 0);
+  assert_int_equal(mf_executor_stats(r->executor).busy, 0);
+}
+
+static void one_that_is_refused_is_ended(struct rig *r)
+{
+  struct submitting s;
+  r->is_auto = true;
+  move_database(r, "db", "away");
+  for (unsigned i = 1; i <= 20; i++) {
+    start_submitting(r, &s, "");
+    end_submitting(r, &s);
+    assert_int_equal(s.code, MF_E_UNAVAILABLE);
+    assert_non_null(strstr(s.err.msg, "was removed or replaced while it was in use"));
+    RIG_UNTIL(r, mf_executor_stats(r->executor).busy == 0);
+    assert_nothing_is_left(r);
+    assert_int_equal(r->start_n, i);
+  }
+  move_database(r, "away", "db");
+  start_submitting(r, &s, "");
+  end_submitting(r, &s);
+  assert_ok(s.code, &s.err);
+  RIG_UNTIL(r, mf_tasks_stats(r->tasks).by_state[MF_TASK_SUCCEEDED] == 1);
+}
+
+/* The end of the service comes while it is being stored: it ends as one that was interrupted, or is not there. */
+static void the_service_closes_meanwhile(struct rig *r)
+{
+  struct submitting s;
+  sqlite3 *db = hold_database(r);
+  start_submitting(r, &s, "");
+  (void)rig_run_of(r, "file:made");
+  r->tasks->is_draining = true;
+  let_go(db);
+  end_submitting(r, &s);
+  assert_ok(s.code, &s.err);
+  rig_restart(r);
+  assert_status(r, "me", s.ret.id, "failed");
+  assert_member(r, "me", s.ret.id, "reason", "\"interrupted\"");
+}
+
+#define ON_DISK(name)                                                                                                  \
+  static void test_##name(void **state)                                                                                \
+  {                                                                                                                    \
+    const struct rig r = rig_default();                                                                                \
+    rig_run_on_disk(&r, name);                                                                                         \
+  }
+ON_DISK(runs_while_it_is_stored)
+ON_DISK(waits_where_it_may_be_a_replay)
+ON_DISK(one_that_is_refused_is_ended)
+ON_DISK(the_service_closes_meanwhile)
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_runs_while_it_is_stored),
+    cmocka_unit_test(test_waits_where_it_may_be_a_replay),
+    cmocka_unit_test(test_one_that_is_refused_is_ended),
+    cmocka_unit_test(test_the_service_closes_meanwhile),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
