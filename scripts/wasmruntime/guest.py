@@ -31,22 +31,22 @@ def make_tool(work, d, library):
                       "-lpthread"], d)
 
 
-def frozen(work, cross):
-    """A folder with what runtime/wasm/python/freeze.py makes of the library: the guest's sources include it."""
+def frozen(work, cross, zones):
+    """A folder with what runtime/wasm/python/freeze.py makes of library and time zones: the guest's sources include it."""
     python = WASM / "python"
-    key = digest("frozen 1", key_of(cross.folder), python)
+    key = digest("frozen 2", key_of(cross.folder), key_of(zones.parents[1]), python, ROOT / "runtime" / "python" / "display.py")
 
     def make_frozen(d):
         # A fixed hash seed and no settings of the user: marshalled sets and references are the same each time.
-        work.run("frozen", [cross.python, "-S", "-s", "-B", python / "freeze.py", cross.folder / "stdlib", d], d,
+        work.run("frozen", [cross.python, "-S", "-s", "-B", python / "freeze.py", cross.folder / "stdlib", d,
+                            "--zoneinfo", zones], d,
                  PYTHONHASHSEED="0")
 
     return work.step("frozen", key, None, make_frozen)
 
 
-def module(work, cross):
-    """A folder with guest.wasm, as linked."""
-    table = frozen(work, cross)
+def module(work, cross, table):
+    """A folder with guest.wasm, as linked; `table` is of frozen()."""
     c_files = sorted((WASM / "guest").glob("*.c"))
     if not c_files:
         raise Failure("runtime/wasm/guest has no C files")
@@ -74,9 +74,9 @@ def link(work, d, cross, table, c_files):
         o.unlink()
 
 
-def snapshot(work, cross):
+def snapshot(work, linked):
     """A folder with snapshot.wasm: the module after mayfly_prepare."""
-    linked, by = module(work, cross), tool(work)
+    by = tool(work)
     key = digest("snapshot 1", key_of(linked), key_of(by))
     return work.step("snapshot", key, "starting Python once, for the snapshot", lambda d: work.run(
         "snapshot", [by / "mayfly-wasm-tool", "snapshot", linked / "guest.wasm", d / "snapshot.wasm"], d))

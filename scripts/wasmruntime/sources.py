@@ -1,13 +1,17 @@
-"""The two tarballs: given, found in the cache, or as Debian's source packages. Always of the pinned hash.
+"""What is not compiled here but taken: two tarballs (given, found in the cache, or Debian's source packages) and the time
+zones (the wheel that the runtime image has too). Always of the pinned hash.
 
 Debian's way leaves the system as it is: apt works on a list, a state and a cache of its own. Where Debian's archive is, is
 read from this machine's own sources."""
 
+import re
 import shutil
+import sys
 import tempfile
+import zipfile
 from pathlib import Path
 
-from .base import Failure, output_of, say, sha256_file
+from .base import ROOT, Failure, digest, output_of, say, sha256_file
 
 SUITE = "trixie"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
@@ -105,3 +109,47 @@ def fetch(work, source, uri, scratch):
         apt += ["-o", "%s=%s" % (name, value)]
     work.run("sources", apt + ["update"], scratch)
     work.run("sources", apt + ["source", "--download-only", "--tar-only", source.package], scratch / "got")
+
+
+def tzdata_pin():
+    """The version and the hashes in the lock file of the runtime image, as pip reads them."""
+    lock = (ROOT / "runtime" / "python" / "requirements.lock").read_text()
+    m = re.search(r"^tzdata==\S+( \\\n +--hash=sha256:[0-9a-f]{64})+", lock, re.MULTILINE)
+    if not m:
+        raise Failure("runtime/python/requirements.lock does not pin tzdata")
+    return m[0]
+
+
+def tzdata(work, given):
+    """A folder of compiled time zones."""
+    pin = tzdata_pin()
+    hashes = re.findall(r"sha256:(\w+)", pin)
+
+    def make(d):
+        wheel = Path(given) if given else kept_wheel(hashes) or fetch_wheel(work, d, pin)
+        if not wheel.is_file() or sha256_file(wheel) not in hashes:
+            raise Failure("%s is not the wheel of tzdata that runtime/python/requirements.lock pins" % wheel)
+        with zipfile.ZipFile(wheel) as z:
+            z.extractall(d, [n for n in z.namelist() if n.startswith("tzdata/zoneinfo/")])
+
+    return work.step("tzdata", digest("tzdata 1", pin), None, make) / "tzdata" / "zoneinfo"
+
+
+def kept_wheel(hashes):
+    """The one that scripts/setup-runtime has fetched, if it was here."""
+    wheels = (ROOT / "build" / "cache").glob("wheels-*/tzdata-*.whl")
+    return next((w for w in wheels if sha256_file(w) in hashes), None)
+
+
+def fetch_wheel(work, d, pin):
+    say("fetching the time zones")
+    (d / "pin.txt").write_text(pin + "\n")
+    python = sys.executable
+    if not output_of(python, "-m", "pip", "--version"):
+        work.run("tzdata", [python, "-m", "venv", d / "venv"], d, "no pip here (Debian: apt-get install python3-venv)")
+        python = d / "venv" / "bin" / "python"
+    work.run("tzdata", [python, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--require-hashes",
+                        "--disable-pip-version-check", "-r", d / "pin.txt", "-d", d], d,
+             "Without a network: give the wheel %s with --tzdata or MAYFLY_TZDATA_WHEEL" % pin.split()[0])
+    shutil.rmtree(d / "venv", ignore_errors=True)
+    return next(d.glob("tzdata-*.whl"))
