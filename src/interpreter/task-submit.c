@@ -201,6 +201,14 @@ static const struct task *find_same_key(const struct mf_tasks *t, const struct t
   return NULL;
 }
 
+static enum mf_code replay_row(const struct mf_stored_tasks *rows, const struct task *k, struct mf_task_submitted *ret,
+                               struct mf_err *err)
+{
+  const struct mf_store_task *then = mf_stored_task(rows, 0);
+  mf_auto_free char *fingerprint_then = mf_xasprintf("%.*s", MF_STR_ARG(then->fingerprint));
+  return replay(fingerprint_then, then->id, k, ret, err);
+}
+
 static enum mf_code put_row(struct mf_tasks *t, struct mf_fiber *self, const struct mf_store_task *row, struct task *k,
                             struct mf_task_submitted *ret, struct mf_err *err)
 {
@@ -210,13 +218,30 @@ static enum mf_code put_row(struct mf_tasks *t, struct mf_fiber *self, const str
   do
     code = mf_storage_put_task(t->parts.storage, self, row, &other, err);
   while (tasks_again(code, self, &tries));
-  if (code == MF_E_EXISTS && other) {
-    const struct mf_store_task *then = mf_stored_task(other, 0);
-    mf_auto_free char *fingerprint_then = mf_xasprintf("%.*s", MF_STR_ARG(then->fingerprint));
-    code = replay(fingerprint_then, then->id, k, ret, err);
-  }
+  if (code == MF_E_EXISTS && other)
+    code = replay_row(other, k, ret, err);
   mf_stored_tasks_free(other);
   return code;
+}
+
+/* No place for a new task: but it may be one that was submitted before. */
+static enum mf_code replay_or_refuse(struct mf_tasks *t, struct mf_fiber *self, const struct task *k,
+                                     struct mf_task_submitted *ret, unsigned *ret_retry_s, struct mf_err *err)
+{
+  struct mf_stored_tasks *rows = NULL;
+  enum mf_code code = MF_E_NOT_FOUND;
+  if (k->idempotency_key[0] && t->parts.storage)
+    code = mf_storage_repeated_task(t->parts.storage, self, mf_str_of(k->owner), mf_str_of(k->idempotency_key), &rows,
+                                    err);
+  if (!code) {
+    code = replay_row(rows, k, ret, err);
+    mf_stored_tasks_free(rows);
+    return code;
+  }
+  t->stats.refused++;
+  *ret_retry_s = retry_s(t);
+  return mf_fail(err, MF_E_CAPACITY, 0, "the queue is full: %u tasks wait; try again in %u s", t->queue.n,
+                 *ret_retry_s);
 }
 
 /* A program that may be a replay must not run twice. */
@@ -310,12 +335,8 @@ static enum mf_code submit(struct mf_tasks *t, struct mf_fiber *self, struct tas
   if (same && !same->is_hidden)
     return replay(same->fingerprint, mf_str_of(same->id), k, ret, err);
   enum place place = take_place(t, k->owner);
-  if (place == PLACE_NONE) {
-    t->stats.refused++;
-    *ret_retry_s = retry_s(t);
-    return mf_fail(err, MF_E_CAPACITY, 0, "the queue is full: %u tasks wait; try again in %u s", t->queue.n,
-                   *ret_retry_s);
-  }
+  if (place == PLACE_NONE)
+    return replay_or_refuse(t, self, k, ret, ret_retry_s, err);
   if (place == PLACE_RUNNING) {
     k->state = MF_TASK_RUNNING;
     k->started_ms = k->created_ms;

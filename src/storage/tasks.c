@@ -77,15 +77,22 @@ static enum mf_code change_text(struct db *d, enum sql sql, sqlite3_int64 key, c
 
 /* ---- put ---- */
 
-static enum mf_code find_repeated(struct db *d, struct task_op *o, struct mf_err *err)
+/* One or none. */
+static enum mf_code load_repeated(struct db *d, struct task_op *o, struct mf_str owner, struct mf_str idempotency_key,
+                                  struct mf_err *err)
 {
   sqlite3_stmt *st;
   enum mf_code code = db_begin(d, SQL_FIND_REPEATED, &st, err);
   if (code)
     return code;
-  db_bind_str(st, 1, o->task->owner);
-  db_bind_str(st, 2, o->task->idempotency_key);
-  code = stored_tasks_load_all(loaded_new(o), d, st, err);
+  db_bind_str(st, 1, owner);
+  db_bind_str(st, 2, idempotency_key);
+  return stored_tasks_load_all(loaded_new(o), d, st, err);
+}
+
+static enum mf_code find_repeated(struct db *d, struct task_op *o, struct mf_err *err)
+{
+  enum mf_code code = load_repeated(d, o, o->task->owner, o->task->idempotency_key, err);
   if (code)
     return code;
   if (o->loaded->n == 0)
@@ -239,6 +246,23 @@ static enum mf_code load(struct mf_storage *s, struct mf_fiber *self, struct tas
   if (!code)
     *ret = o->loaded;
   return code;
+}
+
+static enum mf_code repeated(struct db *d, struct op *op, struct mf_err *err)
+{
+  struct task_op *o = (struct task_op *)op;
+  enum mf_code code = load_repeated(d, o, o->owner, o->id, err);
+  if (!code && o->loaded->n == 0)
+    code = mf_fail(err, MF_E_NOT_FOUND, 0, "no task has this idempotency key");
+  return code;
+}
+
+enum mf_code mf_storage_repeated_task(struct mf_storage *s, struct mf_fiber *self, struct mf_str owner,
+                                      struct mf_str idempotency_key, struct mf_stored_tasks **ret, struct mf_err *err)
+{
+  static const struct op_kind kind = { "look for a repeated task", false, repeated, drop_loaded };
+  struct task_op o = { .op = { .kind = &kind }, .id = idempotency_key, .owner = owner };
+  return load(s, self, &o, ret, err);
 }
 
 static enum mf_code get(struct db *d, struct op *op, struct mf_err *err)

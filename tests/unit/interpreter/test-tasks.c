@@ -336,6 +336,29 @@ static void a_key_that_wants_it_all(struct rig *r)
 
 /* ---- idempotency ---- */
 
+/* Whoever asks again for what is known needs no place, also where the task has left memory. */
+static void the_same_key_when_the_queue_is_full(struct rig *r)
+{
+  struct mf_task_submitted first, again;
+  r->config.running_max = 1;
+  r->config.queue_max = 1;
+  rig_restart(r);
+  assert_ok(rig_try_submit(r, "a", "x", "key", &first), &r->err);
+  fake_finish(r, rig_run_of(r, "x"), MF_RUN_SUCCEEDED, MF_REASON_EXIT, "", NULL);
+  RIG_UNTIL(r, mf_tasks_stats(r->tasks).by_state[MF_TASK_SUCCEEDED] == 1);
+  if (r->dir[0])
+    rig_restart(r); /* now the database alone has it */
+  rig_submit(r, "b", "x0");
+  rig_submit(r, "b", "x1");
+  assert_int_equal(rig_try_submit(r, "a", "y", "", &again), MF_E_CAPACITY);
+  assert_int_equal(rig_try_submit(r, "a", "y", "another key", &again), MF_E_CAPACITY);
+  assert_ok(rig_try_submit(r, "a", "x", "key", &again), &r->err);
+  assert_true(again.is_replay);
+  assert_string_equal(again.id, first.id);
+  assert_int_equal(rig_try_submit(r, "a", "y", "key", &again), MF_E_EXISTS);
+  assert_int_equal(rig_try_submit(r, "b", "x", "key", &again), MF_E_CAPACITY); /* a key of another's */
+}
+
 static void the_same_key_again(struct rig *r)
 {
   static const char *const files[] = { "f", "1", NULL }, *const others[] = { "f", "2", NULL };
@@ -699,6 +722,7 @@ BOTH(owners_take_turns)
 BOTH(a_full_queue)
 BOTH(a_key_that_wants_it_all)
 BOTH(the_same_key_again)
+BOTH(the_same_key_when_the_queue_is_full)
 BOTH(the_same_key_at_the_same_time)
 BOTH(another_owner)
 BOTH(lists)
@@ -727,6 +751,7 @@ int main(void)
     cmocka_unit_test(test_a_full_queue),
     cmocka_unit_test(test_a_key_that_wants_it_all),
     cmocka_unit_test(test_the_same_key_again),
+    cmocka_unit_test(test_the_same_key_when_the_queue_is_full),
     cmocka_unit_test(test_the_same_key_at_the_same_time),
     cmocka_unit_test(test_another_owner),
     cmocka_unit_test(test_lists),

@@ -36,6 +36,10 @@ struct mf_store_task {
 struct mf_stored_tasks;
 MF_MUST_USE enum mf_code mf_storage_put_task(struct mf_storage *s, struct mf_fiber *self, const struct mf_store_task *t,
                                              struct mf_stored_tasks **ret_other, struct mf_err *err);
+/* The task for which this owner used this key, as *ret_other above. MF_E_NOT_FOUND: none. */
+MF_MUST_USE enum mf_code mf_storage_repeated_task(struct mf_storage *s, struct mf_fiber *self, struct mf_str owner,
+                                                  struct mf_str idempotency_key, struct mf_stored_tasks **ret,
+                                                  struct mf_err *err);
 /* queued → running. MF_E_NOT_FOUND: no such queued task. */
 MF_MUST_USE enum mf_code mf_storage_start_task(struct mf_storage *s, struct mf_fiber *self, struct mf_str id,
                                                uint64_t started_ms, struct mf_err *err);
