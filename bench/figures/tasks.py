@@ -24,13 +24,13 @@ def judged(data):
     return out
 
 
-HEADINGS = ["", "p50 ms", "p95 ms", "p99 ms", "a second"]
+HEADINGS = ["", "p50 ms", "p95 ms", "p99 ms", "a second", "at a time"]
 
 
 def table(data, job):
     rows = rows_of(data)
     return [[title] + [number(rows[job, way][key]) for key in ("p50Ms", "p95Ms", "p99Ms", "perSecond")]
-            for way, title in WAYS.items() if (job, way) in rows]
+            + [str(rows[job, way].get("running", ""))] for way, title in WAYS.items() if (job, way) in rows]
 
 
 def as_text(data):
