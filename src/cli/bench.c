@@ -6,7 +6,6 @@
 #include "base/num.h"
 #include "base/time.h"
 #include "json/json.h"
-#include "local/local.h"
 #include "measure.h"
 #include "stage.h"
 #include "words.h"
@@ -27,7 +26,9 @@ enum {
   OPT_CHECKPOINT,
   OPT_CONCURRENCY,
   OPT_GAP,
+  OPT_PROVIDER,
   OPT_RUNTIME,
+  OPT_WASM_RUNTIME,
   OPT_SAMPLES,
   OPT_SHOW_JOB,
   OPT_NO_CGROUP,
@@ -36,14 +37,17 @@ enum {
 static const struct mf_opt bench_opts[] = {
   { OPT_RUNS, 'n', "runs", "N", "latency samples of each variant (default 200; 0: none)", NULL },
   { OPT_SECONDS, 's', "seconds", "S", "how long the rate of each variant is measured (default 3; 0: not)", NULL },
-  { OPT_MODE, 0, "mode", "MODE", "pool: children kept ready; demand: forked when asked for (default: both)",
-    "pool demand" },
+  { OPT_PROVIDER, 0, "provider", "NAME", "local (default), or wasm where that was built in", "local wasm" },
+  { OPT_MODE, 0, "mode", "MODE",
+    "pool: kept ready; demand: forked (wasm: a process for each) when asked for (default: both)", "pool demand" },
   { OPT_KIND, 0, "runtime-kind", "KIND", "stdlib or data (default: both)", "stdlib data" },
   { OPT_JOB, 0, "job", "JOB", "print: print(1); pandas: group-by over 10,000 rows (default: both)", "print pandas" },
   { OPT_CHECKPOINT, 0, "checkpoint", "WHEN", "auto (default) or off", "auto off" },
   { OPT_CONCURRENCY, 'c', "concurrency", "N", "runs at a time while the rate is measured (default: processors)", NULL },
   { OPT_GAP, 0, "gap", "MS", "rest between latency samples (default 20)", NULL },
   { OPT_RUNTIME, 0, "runtime", "DIR", "the Python runtime (default $MAYFLY_RUNTIME, else beside this program)",
+    "@dir" },
+  { OPT_WASM_RUNTIME, 0, "wasm-runtime", "DIR", "that of wasm (default $MAYFLY_WASM_RUNTIME, else beside this program)",
     "@dir" },
   { OPT_SAMPLES, 0, "samples", NULL, "with --json: every single sample too", NULL },
   { OPT_SHOW_JOB, 0, "show-job", "JOB", "print the source of a job and end", "print pandas" },
@@ -67,9 +71,9 @@ static const struct job {
 };
 
 struct bench_args {
-  struct mf_local_config config;
+  struct mf_provider_config config;
   uint64_t runs, seconds, concurrency, gap_ms;
-  const char *mode, *kind, *job, *show_job, *runtime_dir;
+  const char *mode, *kind, *job, *show_job;
   bool json, samples;
 };
 
@@ -89,7 +93,8 @@ struct bench {
   struct mf_provider *providers[MODE_N];
   struct variant variants[VARIANTS_MAX];
   unsigned variant_n;
-  struct mf_local_info info;
+  struct mf_local_info info; /* of the local provider */
+  uint64_t idle_private_bytes;
 };
 
 /* ---- words ---- */
@@ -106,7 +111,7 @@ static enum mf_code take_option(void *args, const struct mf_opt *o, const char *
     a->samples = true;
     return MF_OK;
   case OPT_NO_CGROUP:
-    a->config.use_cgroup = false;
+    a->config.local.use_cgroup = a->config.wasm.use_cgroup = false;
     return MF_OK;
   case OPT_RUNS:
     return mf_parse_u64(text, "--runs", 0, 1000000, &a->runs, err);
@@ -129,14 +134,28 @@ static enum mf_code take_option(void *args, const struct mf_opt *o, const char *
     a->show_job = value;
     return MF_OK;
   case OPT_CHECKPOINT:
-    a->config.checkpoint = strcmp(value, "off") == 0 ? MF_CHECKPOINT_OFF : MF_CHECKPOINT_AUTO;
+    a->config.local.checkpoint = strcmp(value, "off") == 0 ? MF_CHECKPOINT_OFF : MF_CHECKPOINT_AUTO;
     return MF_OK;
+  case OPT_PROVIDER:
+    return mf_provider_kind_find(value, &a->config.kind, err);
   case OPT_RUNTIME:
-    a->runtime_dir = value;
+    a->config.local.runtime_dir = value;
+    return MF_OK;
+  case OPT_WASM_RUNTIME:
+    a->config.wasm.runtime_dir = value;
     return MF_OK;
   default:
     return mf_fail(err, MF_E_INTERNAL, 0, "option --%s has no meaning", o->name);
   }
+}
+
+static enum mf_code check(const void *args, struct mf_err *err)
+{
+  const struct bench_args *a = args;
+  bool wants_data = (a->kind && strcmp(a->kind, "data") == 0) || (a->job && strcmp(a->job, "pandas") == 0);
+  if (a->config.kind == MF_PROVIDER_WASM && wants_data)
+    return mf_fail(err, MF_E_INPUT, 0, "bench: the wasm provider has the standard library only, and the job print");
+  return MF_OK;
 }
 
 /* ---- measuring ---- */
@@ -149,7 +168,7 @@ static bool is_wanted(const char *only, const char *name)
 static void add_variants(struct bench *b)
 {
   const struct bench_args *a = b->args;
-  for (unsigned data = 0; data < 2; data++) {
+  for (unsigned data = 0; data < (a->config.kind == MF_PROVIDER_WASM ? 1 : 2); data++) {
     for (size_t j = 0; j < MF_ARRAY_N(jobs); j++) {
       /* pandas loaded anew in each run says nothing, unless that is just what was asked for */
       bool asked = a->kind && a->job;
@@ -169,26 +188,50 @@ static void add_variants(struct bench *b)
   }
 }
 
+/* Whatever the variants of this mode need, and nothing else. */
+static struct mf_provider_config config_of(const struct bench *b, enum mode m)
+{
+  struct mf_provider_config c = b->args->config;
+  struct mf_local_config *local = &c.local;
+  local->start_stdlib = local->start_data = false;
+  for (unsigned i = 0; i < b->variant_n; i++) {
+    local->start_data |= b->variants[i].mode == m && b->variants[i].data;
+    local->start_stdlib |= b->variants[i].mode == m && !b->variants[i].data;
+  }
+  local->pool_stdlib = m == MODE_POOL && local->start_stdlib ? POOL_N : 0;
+  local->pool_data = m == MODE_POOL && local->start_data ? POOL_N : 0;
+  if (m == MODE_POOL)
+    c.wasm.ready_workers = MF_MIN((unsigned)b->args->concurrency, c.wasm.max_running);
+  else
+    c.wasm.calls_max = 1;
+  return c;
+}
+
 static enum mf_code open_providers(struct bench *b, struct mf_err *err)
 {
   for (enum mode m = 0; m < MODE_N; m++) {
-    struct mf_local_config c = b->args->config;
-    bool used = false;
-    c.start_stdlib = c.start_data = false;
-    for (unsigned i = 0; i < b->variant_n; i++) {
-      if (b->variants[i].mode != m)
-        continue;
-      used = true;
-      c.start_data |= b->variants[i].data;
-      c.start_stdlib |= !b->variants[i].data;
-    }
-    c.pool_stdlib = m == MODE_POOL && c.start_stdlib ? POOL_N : 0;
-    c.pool_data = m == MODE_POOL && c.start_data ? POOL_N : 0;
+    struct mf_provider_config c = config_of(b, m);
+    bool used = c.local.start_stdlib || c.local.start_data;
     enum mf_code code = used ? mf_measure_open(b->stage.loop, &c, &b->providers[m], err) : MF_OK;
     if (code != MF_OK)
       return code;
   }
   return MF_OK;
+}
+
+static enum mf_code ask_info(struct bench *b, struct mf_err *err)
+{
+  struct mf_provider *asked = b->providers[MODE_POOL] ? b->providers[MODE_POOL] : b->providers[MODE_DEMAND];
+  enum mf_code code = MF_OK;
+  if (b->args->config.kind == MF_PROVIDER_WASM) {
+    struct mf_wasm_info info;
+    mf_wasm_info(asked, &info);
+    b->idle_private_bytes = info.worker_private_bytes;
+  } else {
+    code = mf_measure_info(b->stage.loop, asked, &b->info, err);
+    b->idle_private_bytes = b->info.idle_private_bytes;
+  }
+  return code;
 }
 
 static enum mf_code measure_round(struct bench *b, bool keep, struct mf_err *err)
@@ -217,11 +260,10 @@ static enum mf_code measure_all(struct bench *b, struct mf_err *err)
   for (uint64_t i = 0; code == MF_OK && i < a->runs; i++)
     code = measure_round(b, true, err);
 
-  struct mf_provider *asked = b->providers[MODE_POOL] ? b->providers[MODE_POOL] : b->providers[MODE_DEMAND];
   if (code == MF_OK)
     code = mf_measure_idle(b->stage.loop, 500, err);
   if (code == MF_OK)
-    code = mf_measure_info(b->stage.loop, asked, &b->info, err);
+    code = ask_info(b, err);
   for (unsigned i = 0; code == MF_OK && a->seconds && i < b->variant_n; i++) {
     struct variant *v = &b->variants[i];
     code = mf_measure_rate(b->stage.loop, b->providers[v->mode], &v->spec, (unsigned)a->concurrency, (double)a->seconds,
@@ -293,12 +335,15 @@ static void put_json(struct bench *b, struct mf_buf *out)
   mf_jw_kstrz(&w, "time", now);
   mf_jw_kstrz(&w, "kernel", u.release);
   mf_jw_ku64(&w, "processors", (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
-  mf_jw_kbool(&w, "checkpointed", b->info.checkpointed);
-  mf_jw_kstrz(&w, "checkpointNote", b->info.checkpoint_note);
+  mf_jw_kstrz(&w, "provider", mf_provider_kind_name(a->config.kind));
+  if (a->config.kind == MF_PROVIDER_LOCAL) {
+    mf_jw_kbool(&w, "checkpointed", b->info.checkpointed);
+    mf_jw_kstrz(&w, "checkpointNote", b->info.checkpoint_note);
+  }
   mf_jw_ku64(&w, "concurrency", a->concurrency);
   mf_jw_ku64(&w, "seconds", a->seconds);
   mf_jw_ku64(&w, "gapMs", a->gap_ms);
-  mf_jw_ku64(&w, "idlePrivateBytes", b->info.idle_private_bytes);
+  mf_jw_ku64(&w, "idlePrivateBytes", b->idle_private_bytes);
   mf_jw_key(&w, "variants");
   mf_jw_arr(&w);
   for (unsigned i = 0; i < b->variant_n; i++)
@@ -318,25 +363,22 @@ static void put_text(struct bench *b, struct mf_buf *out)
            v->job->name, mf_samples_at(&v->samples, 0.50), mf_samples_at(&v->samples, 0.95),
            mf_samples_at(&v->samples, 0.99), v->samples.pool_n, v->samples.n, v->rate);
   }
-  if (b->info.idle_private_bytes)
-    mf_put(out, "\nprivate memory of an idle sandbox: %.2f MiB", (double)b->info.idle_private_bytes / (1 << 20));
-  mf_put(out, "\ncheckpoint: %s%s%s\n", b->info.checkpointed ? "used" : "not used",
-         b->info.checkpoint_note[0] ? ": " : "", b->info.checkpoint_note);
+  if (b->idle_private_bytes)
+    mf_put(out, "\nprivate memory of an idle %s: %.2f MiB",
+           b->args->config.kind == MF_PROVIDER_WASM ? "worker" : "sandbox", (double)b->idle_private_bytes / (1 << 20));
+  if (b->args->config.kind == MF_PROVIDER_LOCAL)
+    mf_put(out, "\ncheckpoint: %s%s%s", b->info.checkpointed ? "used" : "not used",
+           b->info.checkpoint_note[0] ? ": " : "", b->info.checkpoint_note);
+  mf_put(out, "\n");
 }
 
 static int run_measured(struct bench_args *a)
 {
   struct mf_err err = { 0 };
-  mf_auto_free char *runtime_dir = NULL;
   int status = 1;
   mf_auto_buf struct mf_buf out;
 
   mf_buf_init(&out, JSON_BYTES_MAX);
-  if (mf_local_find_runtime(a->runtime_dir, &runtime_dir, &err) != MF_OK) {
-    mf_say("%s", err.msg);
-    return status;
-  }
-  a->config.runtime_dir = runtime_dir;
   struct bench b = { .args = a };
   add_variants(&b);
   if (measure_all(&b, &err) != MF_OK) {
@@ -354,15 +396,16 @@ static int run_measured(struct bench_args *a)
 
 static int run_bench(const struct mf_command *self, int argc, char **argv)
 {
-  static const struct mf_words words = { .take_option = take_option };
+  static const struct mf_words words = { .take_option = take_option, .check = check };
   struct bench_args a = { .runs = 200, .seconds = 3, .gap_ms = 20 };
   int exit;
   long processors = sysconf(_SC_NPROCESSORS_ONLN);
 
   a.concurrency = (uint64_t)MF_MIN(MF_MAX(processors, 1L), 64L);
-  mf_local_config_default(&a.config);
-  a.config.max_running = 96; /* above any concurrency: a place is taken until its run is reaped */
-  a.config.warm = true;
+  mf_provider_config_default(&a.config);
+  a.config.local.max_running = a.config.wasm.max_running = 96; /* above any concurrency: a place is taken until its run
+                                                                  is reaped */
+  a.config.local.warm = true;
   if (!mf_words_read(self, &words, &a, argc, argv, &exit))
     return exit;
   for (size_t i = 0; a.show_job && i < MF_ARRAY_N(jobs); i++)

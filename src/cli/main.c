@@ -1,4 +1,4 @@
-/* The program: one table of commands. Nothing is read before the question whether we are a supervisor. */
+/* The program: one table of commands. Nothing is read before the question whether we are a helper of a provider. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "cli.h"
-#include "local/local.h"
+#include "providers/providers.h"
 
 #include "base/banned.h"
 
@@ -50,8 +50,9 @@ static void raise_descriptor_limit(void)
 
 int main(int argc, char **argv)
 {
-  if (mf_local_is_supervisor(argc, argv))
-    return mf_local_supervisor_main();
+  int status;
+  if (mf_provider_was_helper(argc, argv, &status))
+    return status;
 
   fill_standard_fds();
   survive_closed_pipes();

@@ -70,12 +70,12 @@ void mf_measure_close(struct mf_loop *loop, struct mf_provider *p)
   (void)!mf_loop_run(loop, NULL);
 }
 
-enum mf_code mf_measure_open(struct mf_loop *loop, const struct mf_local_config *config, struct mf_provider **ret,
+enum mf_code mf_measure_open(struct mf_loop *loop, const struct mf_provider_config *config, struct mf_provider **ret,
                              struct mf_err *err)
 {
   struct waiting w = { .loop = loop };
   struct mf_provider *p = NULL;
-  enum mf_code code = mf_local_new(loop, config, on_ready, &w, &p, err);
+  enum mf_code code = mf_provider_new(loop, config, on_ready, &w, &p, err);
   if (code == MF_OK)
     code = mf_loop_run(loop, err);
   if (code == MF_OK && w.code != MF_OK) {

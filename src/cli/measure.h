@@ -2,7 +2,7 @@
 #ifndef MF_CLI_MEASURE_H
 #define MF_CLI_MEASURE_H
 
-#include "local/local.h"
+#include "providers/providers.h"
 
 struct mf_samples {
   double *ms; /* owned */
@@ -15,11 +15,12 @@ void mf_samples_done(struct mf_samples *s);
 double mf_samples_at(struct mf_samples *s, double q);
 
 /* Starts a provider and waits until it is ready. */
-MF_MUST_USE enum mf_code mf_measure_open(struct mf_loop *loop, const struct mf_local_config *config,
+MF_MUST_USE enum mf_code mf_measure_open(struct mf_loop *loop, const struct mf_provider_config *config,
                                          struct mf_provider **ret, struct mf_err *err);
 void mf_measure_close(struct mf_loop *loop, struct mf_provider *p); /* waits for it; NULL is fine */
 /* Runs the loop for so long: pools refill, the dead are reaped. */
 MF_MUST_USE enum mf_code mf_measure_idle(struct mf_loop *loop, unsigned ms, struct mf_err *err);
+/* Of a local provider. */
 MF_MUST_USE enum mf_code mf_measure_info(struct mf_loop *loop, struct mf_provider *p, struct mf_local_info *ret,
                                          struct mf_err *err);
 

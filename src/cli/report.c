@@ -65,7 +65,7 @@ void mf_result_words(const struct mf_sandbox_result *r, const struct mf_sandbox_
     snprintf(ret, n, "stopped: used the %llu ms of processor time that it may have", (unsigned long long)l->cpu_ms);
     break;
   case MF_REASON_FUEL:
-    snprintf(ret, n, "stopped: used all its fuel");
+    snprintf(ret, n, "stopped: used all the fuel that it may have");
     break;
   case MF_REASON_MEMORY:
     snprintf(ret, n, "stopped: over the memory limit of %llu MB", (unsigned long long)(l->memory_bytes >> 20));

@@ -8,6 +8,8 @@
 
 #include "base/banned.h"
 
+#define FUEL_PLENTY 10000000000000u /* more than can be executed in MF_WALL_MS_MAX */
+
 enum {
   OPT_FILE = 2,
   OPT_OUTPUT,
@@ -19,8 +21,10 @@ enum {
   OPT_OUTPUT_LIMIT,
   OPT_SERVER,
   OPT_PROVIDER,
+  OPT_FUEL,
   OPT_ISOLATION,
   OPT_RUNTIME,
+  OPT_WASM_RUNTIME,
   OPT_STDLIB,
   OPT_DATA,
   OPT_DISPLAY_LAST,
@@ -41,11 +45,15 @@ const struct mf_opt mf_run_opts[] = {
   { OPT_OUTPUT_LIMIT, 0, "output-limit", "BYTES", "of standard output, and of standard error (default 1048576)", NULL },
   { OPT_SERVER, 0, "server", "WHERE",
     "auto (default, or $MAYFLY_SERVER): this user's server if it runs; off; unix:PATH; a URL", NULL },
-  { OPT_PROVIDER, 0, "provider", "NAME", "what runs it (default local)", NULL },
+  { OPT_PROVIDER, 0, "provider", "NAME", "what runs it: local (default), or wasm where that was built in",
+    "local wasm" },
+  { OPT_FUEL, 0, "fuel", "N", "wasm: instructions that it may execute (default: no own limit)", NULL },
   { OPT_ISOLATION, 0, "isolation", "POLICY", "require (default): refuse without every layer; prefer: warn",
     "require prefer" },
   { OPT_RUNTIME, 0, "runtime", "DIR", "the Python runtime (default $MAYFLY_RUNTIME, else beside this program)",
     "@dir" },
+  { OPT_WASM_RUNTIME, 0, "wasm-runtime", "DIR",
+    "wasm: its runtime (default $MAYFLY_WASM_RUNTIME, else beside this program)", "@dir" },
   { OPT_STDLIB, 0, "stdlib", NULL, "it needs the standard library only (default: its imports decide)", NULL },
   { OPT_DATA, 0, "data", NULL, "it needs numpy, pandas, matplotlib or openpyxl", NULL },
   { OPT_DISPLAY_LAST, 0, "display-last", NULL,
@@ -58,21 +66,6 @@ const struct mf_opt mf_run_opts[] = {
   MF_OPT_END,
 };
 
-static const char *const providers[] = { "local" };
-
-static enum mf_code check_provider(const char *name, struct mf_err *err)
-{
-  char shown[80], known[80] = "";
-  size_t at = 0;
-  for (size_t i = 0; i < MF_ARRAY_N(providers); i++) {
-    if (strcmp(providers[i], name) == 0)
-      return MF_OK;
-    at += (size_t)snprintf(known + at, sizeof(known) - at, "%s%s", i ? ", " : "", providers[i]);
-  }
-  mf_escape(mf_str_of(name), shown, sizeof(shown));
-  return mf_fail(err, MF_E_INPUT, 0, "--provider: there is no '%s' here; available: %s", shown, known);
-}
-
 static enum mf_code take_number(const struct mf_opt *o, const char *value, uint64_t min, uint64_t max, uint64_t *ret,
                                 struct mf_err *err)
 {
@@ -81,15 +74,35 @@ static enum mf_code take_number(const struct mf_opt *o, const char *value, uint6
   return mf_parse_u64(mf_str_of(value), what, min, max, ret, err);
 }
 
-/* What the request of a task has no word for. */
-static bool is_special(int id)
+/* Options that say what the request of a task has no word for, and those of them that one provider alone knows. */
+static const struct {
+  int id;
+  bool is_of_one;
+  enum mf_provider_kind kind;
+} special[] = {
+  { OPT_CPU, true, MF_PROVIDER_LOCAL },
+  { OPT_PIDS, true, MF_PROVIDER_LOCAL },
+  { OPT_ISOLATION, true, MF_PROVIDER_LOCAL },
+  { OPT_RUNTIME, true, MF_PROVIDER_LOCAL },
+  { OPT_STDLIB, true, MF_PROVIDER_LOCAL },
+  { OPT_DATA, true, MF_PROVIDER_LOCAL },
+  { OPT_DISABLE_LAYERS, true, MF_PROVIDER_LOCAL },
+  { OPT_FUEL, true, MF_PROVIDER_WASM },
+  { OPT_WASM_RUNTIME, true, MF_PROVIDER_WASM },
+  { OPT_OUTPUT_LIMIT, .is_of_one = false },
+  { OPT_PROVIDER, .is_of_one = false },
+  { OPT_NO_CGROUP, .is_of_one = false },
+};
+
+static void note_special(struct mf_run_args *a, const struct mf_opt *o)
 {
-  static const int ids[] = { OPT_CPU,     OPT_PIDS,   OPT_OUTPUT_LIMIT, OPT_PROVIDER,  OPT_ISOLATION,
-                             OPT_RUNTIME, OPT_STDLIB, OPT_DATA,         OPT_NO_CGROUP, OPT_DISABLE_LAYERS };
-  for (size_t i = 0; i < MF_ARRAY_N(ids); i++)
-    if (ids[i] == id)
-      return true;
-  return false;
+  for (size_t i = 0; i < MF_ARRAY_N(special); i++) {
+    if (special[i].id != o->id)
+      continue;
+    a->is_special = true;
+    if (special[i].is_of_one)
+      a->only[special[i].kind] = o->name;
+  }
 }
 
 static enum mf_code take_option(void *args, const struct mf_opt *o, const char *value, struct mf_err *err)
@@ -98,7 +111,7 @@ static enum mf_code take_option(void *args, const struct mf_opt *o, const char *
   uint64_t n = 0;
   enum mf_code code = MF_OK;
 
-  a->is_special |= is_special(o->id);
+  note_special(a, o);
   switch (o->id) {
   case OPT_FILE:
     if (a->file_n < MF_ARRAY_N(a->files))
@@ -135,13 +148,19 @@ static enum mf_code take_option(void *args, const struct mf_opt *o, const char *
     a->server = value;
     break;
   case OPT_PROVIDER:
-    code = check_provider(value, err);
+    code = mf_provider_kind_find(value, &a->provider.kind, err);
+    break;
+  case OPT_FUEL:
+    code = take_number(o, value, 1, UINT64_MAX, &a->limits.fuel, err);
     break;
   case OPT_ISOLATION:
-    a->config.isolation = strcmp(value, "prefer") == 0 ? MF_ISOLATION_PREFER : MF_ISOLATION_REQUIRE;
+    a->provider.local.isolation = strcmp(value, "prefer") == 0 ? MF_ISOLATION_PREFER : MF_ISOLATION_REQUIRE;
     break;
   case OPT_RUNTIME:
-    a->runtime_dir = value;
+    a->provider.local.runtime_dir = value;
+    break;
+  case OPT_WASM_RUNTIME:
+    a->provider.wasm.runtime_dir = value;
     break;
   case OPT_STDLIB:
     a->runtime = MF_RUNTIME_STDLIB;
@@ -159,11 +178,11 @@ static enum mf_code take_option(void *args, const struct mf_opt *o, const char *
     a->form.receipt = true;
     break;
   case OPT_NO_CGROUP:
-    a->config.use_cgroup = false;
+    a->provider.local.use_cgroup = a->provider.wasm.use_cgroup = false;
     break;
   case OPT_DISABLE_LAYERS:
     code = take_number(o, value, 0, UINT32_MAX, &n, err);
-    a->config.disable_layers = (uint32_t)n;
+    a->provider.local.disable_layers = (uint32_t)n;
     break;
   default:
     return mf_fail(err, MF_E_INTERNAL, 0, "option --%s has no meaning", o->name);
@@ -190,10 +209,25 @@ static enum mf_code take_word(void *args, const char *word, bool ended, struct m
   return MF_OK;
 }
 
+/* What the chosen provider cannot do is said, and not passed over. */
+static enum mf_code check_provider(const struct mf_run_args *a, struct mf_err *err)
+{
+  enum mf_provider_kind kind = a->provider.kind;
+  for (unsigned i = 0; i < MF_PROVIDER_KIND_N; i++)
+    if (i != kind && a->only[i])
+      return mf_fail(err, MF_E_INPUT, 0, "--%s: only the %s provider has that, and this is %s", a->only[i],
+                     mf_provider_kind_name((enum mf_provider_kind)i), mf_provider_kind_name(kind));
+  if (kind == MF_PROVIDER_WASM && a->limits.memory_bytes > MF_WASM_GUEST_MEMORY_MAX)
+    return mf_fail(err, MF_E_INPUT, 0, "--memory: the wasm provider has at most %llu",
+                   (unsigned long long)MF_WASM_GUEST_MEMORY_MAX >> 20);
+  return MF_OK;
+}
+
 static enum mf_code check(const void *args, struct mf_err *err)
 {
   const struct mf_run_args *a = args;
-  return a->source ? MF_OK : mf_fail(err, MF_E_INPUT, 0, "run: needs a program: a file, or - for standard input");
+  return a->source ? check_provider(a, err)
+                   : mf_fail(err, MF_E_INPUT, 0, "run: needs a program: a file, or - for standard input");
 }
 
 const struct mf_words mf_run_words = { .take_option = take_option, .take_word = take_word, .check = check };
@@ -202,9 +236,13 @@ void mf_run_args_init(struct mf_run_args *a)
 {
   *a = (struct mf_run_args){ .source = NULL };
   mf_sandbox_limits_default(&a->limits);
-  mf_local_config_default(&a->config);
-  a->config.max_running = 1;
-  a->config.pool_stdlib = a->config.pool_data = 0;
-  a->config.warm = false;
-  a->config.checkpoint = MF_CHECKPOINT_OFF;
+  mf_provider_config_default(&a->provider);
+  /* Nothing that pays off from the second run on. */
+  struct mf_local_config *local = &a->provider.local;
+  local->max_running = 1;
+  local->pool_stdlib = local->pool_data = 0;
+  local->warm = false;
+  local->checkpoint = MF_CHECKPOINT_OFF;
+  a->provider.wasm.default_fuel = FUEL_PLENTY;
+  a->provider.wasm.max_running = a->provider.wasm.ready_workers = a->provider.wasm.calls_max = 1;
 }

@@ -134,7 +134,7 @@ static enum mf_code run_loop(struct run_state *s, struct mf_err *err)
     code = mf_console_new(s->stage.loop, kept_max, &console_events, s, &s->console, err);
   if (code == MF_OK) {
     mf_console_progress(s->console, "starting", 0);
-    code = mf_local_new(s->stage.loop, &s->args->config, on_ready, s, &s->provider, err);
+    code = mf_provider_new(s->stage.loop, &s->args->provider, on_ready, s, &s->provider, err);
   }
   if (code == MF_OK)
     code = mf_loop_run(s->stage.loop, err);

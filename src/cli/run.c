@@ -12,18 +12,14 @@ static int fail(const struct mf_err *err)
   return MF_EXIT_OURS;
 }
 
-/* Only the zygote that this program needs, and nothing that pays off from the second run on. */
+/* Only the zygote that this program needs. */
 static int run_here(struct mf_run_args *a, struct mf_sandbox_spec *spec)
 {
-  struct mf_err err = { 0 };
-  mf_auto_free char *runtime_dir = NULL;
-  if (mf_local_find_runtime(a->runtime_dir, &runtime_dir, &err) != MF_OK)
-    return fail(&err);
-  bool data = mf_local_route(spec) == MF_RUNTIME_DATA;
-  spec->runtime = data ? MF_RUNTIME_DATA : MF_RUNTIME_STDLIB;
-  a->config.start_data = data;
-  a->config.start_stdlib = !data;
-  a->config.runtime_dir = runtime_dir;
+  struct mf_local_config *local = &a->provider.local;
+  if (a->provider.kind == MF_PROVIDER_LOCAL)
+    spec->runtime = mf_local_route(spec);
+  local->start_data = spec->runtime == MF_RUNTIME_DATA;
+  local->start_stdlib = !local->start_data;
   return mf_run_local(a, spec);
 }
 

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/time.h"
 #include "gateway/gateway.h"
-#include "local/local.h"
+#include "providers/providers.h"
 #include "settings.h"
 #include "storage/tasks.h"
 #include "task-service.h"
@@ -19,6 +19,9 @@
 enum { POOL_THREADS = 4, POOL_QUEUE_MAX = 1024, PLACES_MAX = 256 };
 /* Descriptors of the database, the sandboxes and the loop; and of connections where there are few. */
 enum { FILES_KEPT = 128, CONNECTIONS_MAX = 4096, CONNECTIONS_LEAST = 8 };
+
+/* Of a provider that is not built in. */
+#define REMEDY "build with -Dembedded_code_interpreter=enabled, or say --provider local"
 
 struct mf_service {
   struct mf_loop *loop;
@@ -31,8 +34,8 @@ struct mf_service {
   enum mf_code start_code; /* of what was done before the loop ran */
   struct mf_err start_err;
 
-  struct mf_provider *provider; /* NULL: the interpreter is off, or it is closed */
-  char *runtime_dir;
+  enum mf_provider_kind kind;
+  struct mf_provider *provider; /* NULL: the interpreter is off, this program has no such provider, or it is closed */
   bool is_provider_told;
   enum mf_code provider_code;
   struct mf_err provider_err;
@@ -83,25 +86,57 @@ static void on_provider_ready(void *user, enum mf_code code, const struct mf_err
     mf_fiber_wake(s->fiber);
 }
 
-/* The table of the configuration has checked that the provider is "local". */
+static struct mf_provider_config provider_config(const struct mf_service *s)
+{
+  const struct mf_config *c = s->c;
+  struct mf_provider_config p;
+  mf_provider_config_default(&p);
+  p.kind = s->kind;
+  p.local.runtime_dir = c->runtime;
+  p.local.isolation = strcmp(c->isolation, "prefer") == 0 ? MF_ISOLATION_PREFER : MF_ISOLATION_REQUIRE;
+  p.local.max_running = s->permits;
+  p.local.pool_stdlib = (unsigned)c->pool_stdlib;
+  p.local.pool_data = (unsigned)c->pool_data;
+  p.local.start_data = c->pool_data > 0;
+  p.wasm.runtime_dir = c->wasm_runtime;
+  p.wasm.max_running = s->permits;
+  p.wasm.ready_workers = MF_MIN(MF_MAX((unsigned)c->pool_stdlib, 1u), s->permits);
+  p.wasm.calls_max = (unsigned)c->wasm_calls_per_worker;
+  p.wasm.worker_memory_bytes = c->interpreter.max_worker_memory_bytes;
+  p.wasm.default_fuel = c->tasks_fuel; /* calls of the gateway have their own */
+  return p;
+}
+
+/* As the replaced system does it: who declares the tool is told, and everything else is served. */
+static enum mf_code go_without(const struct mf_service *s, struct mf_err *err)
+{
+  const char *name = mf_provider_kind_name(s->kind);
+  if (!s->c->llm_api_base)
+    return mf_fail(err, MF_E_UNAVAILABLE, 0,
+                   "code_interpreter.provider: this program was built without %s, and without an LLM server there is "
+                   "nothing else to serve; " REMEDY,
+                   name);
+  mf_log(MF_LOG_WARN,
+         "code_interpreter.provider: this program was built without %s: requests with the tool code_interpreter are "
+         "refused, and there is no task API; " REMEDY,
+         name);
+  return MF_OK;
+}
+
 static enum mf_code start_provider(struct mf_service *s, struct mf_err *err)
 {
   struct mf_config *c = s->c;
-  if (!c->interpreter.enabled)
-    return MF_OK;
-  struct mf_local_config local;
-  mf_local_config_default(&local);
+  enum mf_code code = mf_provider_kind_find(c->provider, &s->kind, err);
+  if (code || !c->interpreter.enabled)
+    return code;
+  if (!mf_provider_kind_is_built(s->kind))
+    return go_without(s, err);
+  if (s->kind == MF_PROVIDER_WASM)
+    c->interpreter.guest_ceiling_bytes = MF_WASM_GUEST_MEMORY_MAX;
   s->permits = mf_interpreter_permits(&c->interpreter, PLACES_MAX);
-  enum mf_code code = mf_local_find_runtime(c->runtime, &s->runtime_dir, err);
-  if (code)
-    return mf_wrap(err, code, "code_interpreter.runtime");
-  local.runtime_dir = s->runtime_dir;
-  local.isolation = strcmp(c->isolation, "prefer") == 0 ? MF_ISOLATION_PREFER : MF_ISOLATION_REQUIRE;
-  local.max_running = s->permits;
-  local.pool_stdlib = (unsigned)c->pool_stdlib;
-  local.pool_data = (unsigned)c->pool_data;
-  local.start_data = c->pool_data > 0;
-  return mf_local_new(s->loop, &local, on_provider_ready, s, &s->provider, err);
+  struct mf_provider_config p = provider_config(s);
+  code = mf_provider_new(s->loop, &p, on_provider_ready, s, &s->provider, err);
+  return code ? mf_wrap(err, code, "code interpreter") : MF_OK;
 }
 
 static enum mf_code open_storage(struct mf_service *s, struct mf_err *err)
@@ -131,7 +166,7 @@ static void fill_agent(struct mf_service *s)
   a->tools = (struct mf_tools_env){
     .executor = s->executor,
     .interpreter = &c->interpreter,
-    .interpreter_built = true,
+    .interpreter_built = mf_provider_kind_is_built(s->kind),
     .ignore_unsupported = strcmp(c->tools_unsupported, "ignore") == 0,
     .loop = s->loop,
   };
@@ -382,7 +417,6 @@ void mf_service_free(struct mf_service *s)
   mf_http_client_free(s->client);
   mf_storage_close(s->storage);
   mf_pool_free(s->pool);
-  free(s->runtime_dir);
   free(s);
 }
 
@@ -393,8 +427,12 @@ bool mf_service_has_stored_key(const struct mf_service *s)
 
 void mf_service_words(const struct mf_service *s, char *ret, size_t n)
 {
-  if (!s->executor)
+  const char *name = mf_provider_kind_name(s->kind);
+  if (!s->executor && s->c->interpreter.enabled)
+    snprintf(ret, n, "off (built without %s)", name);
+  else if (!s->executor)
     snprintf(ret, n, "off");
   else
-    snprintf(ret, n, "%u program%s at a time, isolation %s", s->permits, s->permits == 1 ? "" : "s", s->isolation);
+    snprintf(ret, n, "%s, %u program%s at a time, isolation %s", name, s->permits, s->permits == 1 ? "" : "s",
+             s->isolation);
 }

@@ -29,7 +29,7 @@ void mf_service_stop(struct mf_service *s, uint64_t drain_ms);
 void mf_service_free(struct mf_service *s);
 /* Whether `mayfly key` has stored any, revoked or not. Once ready. */
 bool mf_service_has_stored_key(const struct mf_service *s);
-/* "2 programs at a time, isolation full" or "off". Once ready. */
+/* "local, 2 programs at a time, isolation full" or "off". Once ready. */
 void mf_service_words(const struct mf_service *s, char *ret, size_t n);
 
 #endif

@@ -13,6 +13,13 @@ static enum mf_code open_files(struct mf_task_service *t, const struct mf_config
   return code ? code : mf_files_open(pool, dir, c->tasks_files_bytes, &t->files, err);
 }
 
+/* 0: the machine's memory. */
+static unsigned memory_mb_max(const struct mf_config *c)
+{
+  uint64_t asked_mb = c->tasks_memory_mb, guest_mb = c->interpreter.guest_ceiling_bytes >> 20;
+  return (unsigned)(asked_mb && guest_mb ? MF_MIN(asked_mb, guest_mb) : MF_MAX(asked_mb, guest_mb));
+}
+
 static enum mf_code start(struct mf_task_service *t, const struct mf_config *c, const struct mf_tasks_parts *parts,
                           struct mf_fiber *self, struct mf_err *err)
 {
@@ -25,7 +32,7 @@ static enum mf_code start(struct mf_task_service *t, const struct mf_config *c, 
   mf_tasks_config_default(&config);
   config.running_max = (unsigned)c->tasks_concurrent;
   config.queue_max = (unsigned)c->tasks_queue;
-  config.memory_mb_max = (unsigned)c->tasks_memory_mb;
+  config.memory_mb_max = memory_mb_max(c);
   config.retention_ms = c->tasks_retention_s * 1000;
   /* What is deleted after seconds is looked for more often. */
   config.sweep_ms = MF_MIN(config.sweep_ms, MF_MAX(config.retention_ms / 4, UINT64_C(250)));

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 
 #include "base/time.h"
-#include "local/local.h"
 
 #include "base/banned.h"
 
 enum { POOL_THREADS = 2, POOL_QUEUE_MAX = 4096 };
+#define FUEL_PLENTY 1000000000000u /* more than a task can execute in its time */
 
 enum state { STARTING, READY, FAILED };
 
@@ -61,12 +61,14 @@ static void on_provider_ready(void *user, enum mf_code code, const struct mf_err
 
 static enum mf_code start_provider(struct mf_engine *e, struct mf_err *err)
 {
-  struct mf_local_config local;
-  mf_local_config_default(&local);
-  local.program = e->config.program;
-  local.runtime_dir = e->config.runtime;
-  local.max_running = e->config.running_max;
-  enum mf_code code = mf_local_new(e->loop, &local, on_provider_ready, e, &e->provider, err);
+  struct mf_provider_config p;
+  mf_provider_config_default(&p);
+  p.kind = e->config.kind;
+  p.local.program = p.wasm.program = e->config.program;
+  p.local.runtime_dir = p.wasm.runtime_dir = e->config.runtime;
+  p.local.max_running = p.wasm.max_running = e->config.running_max;
+  p.wasm.default_fuel = FUEL_PLENTY;
+  enum mf_code code = mf_provider_new(e->loop, &p, on_provider_ready, e, &e->provider, err);
   while (!code && !e->is_told && !e->must_stop)
     (void)!mf_fiber_wait(e->fiber, 0);
   if (!code && e->provider_code) {
@@ -88,6 +90,8 @@ static enum mf_code start_up(struct mf_engine *e, struct mf_err *err)
   struct mf_tasks_config config;
   mf_tasks_config_default(&config);
   config.queue_max = e->config.queue_max;
+  if (e->config.kind == MF_PROVIDER_WASM)
+    config.memory_mb_max = MF_WASM_GUEST_MEMORY_MAX >> 20;
   const struct mf_tasks_parts parts = { .loop = e->loop, .pool = e->pool, .executor = e->executor };
   return mf_tasks_new(&config, &parts, e->fiber, &e->tasks, err);
 }

@@ -4,8 +4,10 @@
 #define MF_LIBRARY_ENGINE_H
 
 #include "interpreter/tasks.h"
+#include "providers/providers.h"
 
 struct mf_engine_config {
+  enum mf_provider_kind kind;
   char *program, *runtime; /* the engine's: it frees them */
   unsigned running_max, queue_max;
 };

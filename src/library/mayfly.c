@@ -73,17 +73,23 @@ enum mayfly_code mayfly_open(const struct mayfly_options *options, struct mayfly
 {
   const struct mayfly_options none = { 0 };
   const struct mayfly_options *o = options ? options : &none;
-  const char *runtime = first_of(o->runtime, getenv("MAYFLY_RUNTIME"), NULL);
+  enum mf_provider_kind kind;
+  struct mf_err err = { 0 };
+  enum mf_code code = mf_provider_kind_find(first_of(o->provider, NULL, "local"), &kind, &err);
+  if (code)
+    return tell(code, &err, "provider", e);
+  const char *env = kind == MF_PROVIDER_WASM ? "MAYFLY_WASM_RUNTIME" : "MAYFLY_RUNTIME";
+  const char *runtime = first_of(o->runtime, getenv(env), NULL);
   struct mf_engine_config config = {
+    .kind = kind,
     .program = mf_xstrdup(first_of(o->program, getenv("MAYFLY_PROGRAM"), MAYFLY_PROGRAM)),
     .runtime = runtime ? mf_xstrdup(runtime) : NULL,
     .running_max = o->running_max ? o->running_max : RUNNING_DEFAULT,
     .queue_max = o->queue_max ? o->queue_max : QUEUE_DEFAULT,
   };
   struct mf_engine *engine = NULL;
-  struct mf_err err = { 0 };
   mf_log_set_level(MF_LOG_WARN); /* this library's own log: the terminal is another program's */
-  enum mf_code code = mf_engine_new(&config, &engine, &err);
+  code = mf_engine_new(&config, &engine, &err);
   if (code)
     return tell(code, &err, "", e);
   *ret = mf_xcalloc(1, sizeof(**ret));

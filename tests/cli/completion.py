@@ -79,7 +79,7 @@ def check_bash(t, place, script):
         (["mayfly", "tasks", "--status", "ti"], ["timed_out"]),
         (["mayfly", "get", "--wait", "--js"], ["--json"]),
         (["mayfly", "submit", "ana"], ["analysis.py"]),
-        (["mayfly", "doctor", "--"], ["--help", "--json", "--runtime"]),
+        (["mayfly", "doctor", "--"], ["--help", "--json", "--provider", "--runtime", "--wasm-runtime"]),
     ]:
         got, err = ask_bash(place, script, words)
         t.check("bash: " + " ".join(words), [] if got == wanted and not err else [got, err])

@@ -34,9 +34,9 @@ DOCKER = "docker run --security-opt seccomp=unconfined --security-opt apparmor=u
 
 
 def table(done):
-    """(ok, {layer: row}) of --json."""
+    """(ok, {layer: row}) of --json, of the local provider."""
     answer = json.loads(done.stdout)
-    return answer["ok"], {row["layer"]: row for row in answer["rows"]}
+    return answer["ok"], {row["layer"]: row for row in answer["rows"] if row["provider"] == "local"}
 
 
 def check_here(t, place):
@@ -72,6 +72,39 @@ def check_here(t, place):
     ok, rows = table(place.run("doctor", "--json", "--no-cgroup"))
     t.check("without cgroups it is a warning", [] if ok and rows["cgroup"]["state"] == "warn" else [rows["cgroup"]])
     return True
+
+
+def check_wasm(t, place):
+    """The rows of the other provider, be it built in or not."""
+    done = place.run("doctor", "--json")
+    both = json.loads(done.stdout)
+    done = place.run("doctor", "--json", "--provider", "wasm")
+    answer = json.loads(done.stdout)
+    rows = {row["layer"]: row for row in answer["rows"]}
+    problems = [] if [r for r in both["rows"] if r["provider"] == "wasm" and r["layer"] in rows] else [both]
+    if {r["provider"] for r in answer["rows"]} != {"wasm"} or answer["ok"] != answer["wasm"]["ok"] or \
+            done.returncode != (0 if answer["ok"] else 1):
+        problems.append(done)
+    if not answer["wasm"]["built"]:
+        row = rows["wasm provider"]
+        if answer["ok"] or list(rows) != ["wasm provider"] or row["state"] != "fail" or "make wasm" not in row["remedy"]:
+            problems.append(answer)
+        t.check("wasm: this program has it not, and says how to have it", problems)
+        return
+    names = ["wasm provider", "wasm runtime", "wasm worker", "wasm seccomp", "wasm memory"]
+    if answer["ok"] and (list(rows) != names or [r for r in rows.values() if r["state"] == "fail" or not r["detail"]]):
+        problems.append(rows)
+    if answer["ok"] and not (answer["wasm"]["digest"].startswith("sha256:") and answer["wasm"]["digest"] in
+                             rows["wasm runtime"]["detail"] and answer["wasm"]["python"] and answer["wasm"]["wasmtime"]):
+        problems.append(answer["wasm"])
+    if not answer["ok"]:
+        t.note("this machine cannot run the wasm provider: %s" % rows)
+        problems += ["no remedy: %s" % r for r in rows.values() if r["state"] == "fail" and not r["remedy"]]
+    t.check("wasm: its rows", problems)
+    done = place.run("doctor", "--json", "--provider", "wasm", "--wasm-runtime", place.path)
+    rows = {row["layer"]: row for row in json.loads(done.stdout)["rows"]}
+    t.check("wasm: a missing runtime", [] if done.returncode == 1 and rows["wasm runtime"]["state"] == "fail"
+            and "scripts/setup-wasm-runtime" in rows["wasm runtime"]["remedy"] and "wasm worker" not in rows else [rows])
 
 
 def check_layers(t, place):
@@ -231,6 +264,7 @@ def main():
     leaks.adopt_orphans()
     t = tap.Tap()
     with Place() as place:
+        check_wasm(t, place)
         if check_here(t, place):
             check_layers(t, place)
             check_prefer(t, place)

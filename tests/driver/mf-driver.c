@@ -1,4 +1,4 @@
-/* mf-driver: keeps one local provider alive and runs what it reads, for the tests that run programs.
+/* mf-driver: keeps one provider alive and runs what it reads, for the tests that run programs.
  *
  * Lines of JSON on stdin, lines of JSON on stdout; everything on one loop.
  *   {"id", "source", "argv", "files", "limits", "runtime", "cancelAfterMs", "cancelAfterStartMs", "content", "stream",
@@ -8,7 +8,6 @@
  * {"id", "chunk", "isStderr"}, {"id", "info"}. End of stdin closes the provider and ends the driver. */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -17,11 +16,9 @@
 #include "base/base64.h"
 #include "base/fd.h"
 #include "base/hash.h"
-#include "base/num.h"
 #include "base/time.h"
-#include "local/local.h"
-#include "sandbox/frames.h"
 
+#include "options.h"
 #include "request.h"
 
 #include "base/banned.h"
@@ -31,6 +28,7 @@
 
 struct driver {
   struct mf_loop *loop;
+  enum mf_provider_kind kind;
   struct mf_provider *provider;
   struct mf_watch *watch;
   struct mf_buf in;
@@ -104,10 +102,8 @@ static void say_error(struct driver *d, const char *id, enum mf_code code, const
   line_end(d, &l);
 }
 
-static void write_info(struct mf_json_writer *w, const struct driver *d, const struct mf_local_info *i)
+static void write_local_info(struct mf_json_writer *w, const struct mf_local_info *i)
 {
-  mf_jw_key(w, "info");
-  mf_jw_obj(w);
   mf_jw_ku64(w, "layers", i->layers);
   mf_jw_ki64(w, "landlockAbi", i->landlock_abi);
   mf_jw_ku64(w, "memoryControl", i->memory_control);
@@ -124,11 +120,41 @@ static void write_info(struct mf_json_writer *w, const struct driver *d, const s
   mf_jw_ku64(w, "zygoteRestarts", i->zygote_restarts);
   mf_jw_ku64(w, "forks", i->forks);
   mf_jw_ku64(w, "idlePrivateBytes", i->idle_private_bytes);
-  mf_jw_ku64(w, "providerBusy", d->provider ? mf_provider_busy(d->provider) : 0);
-  mf_jw_ku64(w, "doneRuns", d->done_n);
-  mf_jw_ki64(w, "driverPid", getpid());
-  mf_jw_ku64(w, "caps", d->provider ? mf_provider_caps(d->provider) : 0);
-  mf_jw_obj_end(w);
+}
+
+static void write_wasm_info(struct mf_json_writer *w, const struct mf_wasm_info *i)
+{
+  mf_jw_ku64(w, "workers", i->workers);
+  mf_jw_ku64(w, "busy", i->busy);
+  mf_jw_ku64(w, "workersStarted", i->started_n);
+  mf_jw_ku64(w, "calls", i->calls_n);
+  mf_jw_kstrz(w, "memoryControl", i->memory_control);
+  mf_jw_ku64(w, "workerPrivateBytes", i->worker_private_bytes);
+  mf_jw_key(w, "workerPids");
+  mf_jw_arr(w);
+  for (unsigned n = 0; n < i->workers && n < MF_ARRAY_N(i->worker_pids); n++)
+    mf_jw_i64(w, i->worker_pids[n]);
+  mf_jw_arr_end(w);
+}
+
+/* One of the two is NULL. */
+static void say_info(struct driver *d, const char *id, const struct mf_local_info *local,
+                     const struct mf_wasm_info *wasm)
+{
+  struct line l;
+  line_begin(&l, id);
+  mf_jw_key(&l.w, "info");
+  mf_jw_obj(&l.w);
+  if (local)
+    write_local_info(&l.w, local);
+  if (wasm)
+    write_wasm_info(&l.w, wasm);
+  mf_jw_ku64(&l.w, "providerBusy", d->provider ? mf_provider_busy(d->provider) : 0);
+  mf_jw_ku64(&l.w, "doneRuns", d->done_n);
+  mf_jw_ki64(&l.w, "driverPid", getpid());
+  mf_jw_ku64(&l.w, "caps", d->provider ? mf_provider_caps(d->provider) : 0);
+  mf_jw_obj_end(&l.w);
+  line_end(d, &l);
 }
 
 /* ---- runs ---- */
@@ -300,13 +326,31 @@ static void asking_free(struct asking *a)
 static void on_info(void *user, const struct mf_local_info *info)
 {
   struct asking *a = user;
-  struct line l;
-  line_begin(&l, a->id);
-  if (info)
-    write_info(&l.w, a->d, info);
-  else
+  if (info) {
+    say_info(a->d, a->id, info, NULL);
+  } else {
+    struct line l;
+    line_begin(&l, a->id);
     mf_jw_kstrz(&l.w, "info", NULL);
-  line_end(a->d, &l);
+    line_end(a->d, &l);
+  }
+  asking_free(a);
+}
+
+static void take_info(struct driver *d, const struct mf_json_val *id)
+{
+  struct asking *a = mf_xcalloc(1, sizeof *a);
+  a->d = d;
+  a->id = id && mf_json_type_of(id) == MF_JSON_STR ? mf_xasprintf("%.*s", MF_STR_ARG(mf_json_str(id))) : NULL;
+  a->next = d->asked;
+  d->asked = a;
+  if (d->kind == MF_PROVIDER_LOCAL) {
+    mf_local_info(d->provider, on_info, a);
+    return;
+  }
+  struct mf_wasm_info info;
+  mf_wasm_info(d->provider, &info);
+  say_info(d, a->id, NULL, &info);
   asking_free(a);
 }
 
@@ -353,12 +397,7 @@ static void take_line(struct driver *d, struct mf_str text)
   } else if (cancel && mf_json_type_of(cancel) == MF_JSON_STR) {
     cancel_by_id(d, mf_json_str(cancel));
   } else if (mf_json_get(root, "info")) {
-    struct asking *a = mf_xcalloc(1, sizeof *a);
-    a->d = d;
-    a->id = id && mf_json_type_of(id) == MF_JSON_STR ? mf_xasprintf("%.*s", MF_STR_ARG(mf_json_str(id))) : NULL;
-    a->next = d->asked;
-    d->asked = a;
-    mf_local_info(d->provider, on_info, a);
+    take_info(d, id);
   } else {
     struct mf_json *taken = doc;
     doc = NULL;
@@ -416,164 +455,27 @@ static void on_ready(void *user, enum mf_code code, const struct mf_err *err)
   }
 }
 
-/* ---- options ---- */
-
-enum option_id {
-  OPT_RUNTIME = 1,
-  OPT_ZYGOTE,
-  OPT_CHECKPOINT,
-  OPT_ISOLATION,
-  OPT_NO_CGROUP,
-  OPT_NO_WARM,
-  OPT_POOL,
-  OPT_POOL_STDLIB,
-  OPT_POOL_DATA,
-  OPT_MAX_RUNNING,
-  OPT_DISABLE,
-  OPT_DISK_BYTES,
-  OPT_DISK_INODES,
-  OPT_MAX_FORKS,
-  OPT_NO_DATA
-};
-static const struct option options[] = {
-  { "runtime", required_argument, NULL, OPT_RUNTIME },
-  { "zygote", required_argument, NULL, OPT_ZYGOTE },
-  { "checkpoint", required_argument, NULL, OPT_CHECKPOINT },
-  { "isolation", required_argument, NULL, OPT_ISOLATION },
-  { "no-cgroup", no_argument, NULL, OPT_NO_CGROUP },
-  { "no-warm", no_argument, NULL, OPT_NO_WARM },
-  { "no-data", no_argument, NULL, OPT_NO_DATA },
-  { "pool", required_argument, NULL, OPT_POOL },
-  { "pool-stdlib", required_argument, NULL, OPT_POOL_STDLIB },
-  { "pool-data", required_argument, NULL, OPT_POOL_DATA },
-  { "max-running", required_argument, NULL, OPT_MAX_RUNNING },
-  { "disable-layers", required_argument, NULL, OPT_DISABLE },
-  { "disk-bytes", required_argument, NULL, OPT_DISK_BYTES },
-  { "disk-inodes", required_argument, NULL, OPT_DISK_INODES },
-  { "zygote-max-forks", required_argument, NULL, OPT_MAX_FORKS },
-  { 0 },
-};
-
-static const struct {
-  const char *name;
-  uint32_t bit;
-} layer_names[] = {
-  { "user", MF_LAYER_USER },       { "pid", MF_LAYER_PID },
-  { "mount", MF_LAYER_MOUNT },     { "net", MF_LAYER_NET },
-  { "ipc", MF_LAYER_IPC },         { "uts", MF_LAYER_UTS },
-  { "proc", MF_LAYER_PROC },       { "landlock", MF_LAYER_LANDLOCK },
-  { "seccomp", MF_LAYER_SECCOMP }, { "nnp", MF_LAYER_NNP },
-  { "caps", MF_LAYER_CAPS },       { "rlimit", MF_LAYER_RLIMIT },
-  { "cgroup", MF_LAYER_CGROUP },   { "landlock_scope", MF_LAYER_LANDLOCK_SCOPE },
-};
-
-static bool parse_layers(struct mf_str s, uint32_t *ret)
-{
-  uint32_t bits = 0;
-  while (s.len > 0) {
-    const char *comma = memchr(s.ptr, ',', s.len);
-    struct mf_str one = { s.ptr, comma ? (size_t)(comma - s.ptr) : s.len };
-    size_t i = 0;
-    while (i < MF_ARRAY_N(layer_names) && !mf_str_is(one, layer_names[i].name))
-      i++;
-    if (i == MF_ARRAY_N(layer_names))
-      return false;
-    bits |= layer_names[i].bit;
-    s.ptr += one.len + (comma != NULL);
-    s.len -= one.len + (comma != NULL);
-  }
-  *ret = bits;
-  return true;
-}
-
-static bool take_number(int opt, struct mf_local_config *c)
-{
-  uint64_t v = 0;
-  struct mf_err err;
-  if (mf_parse_u64(mf_str_of(optarg), "option", 0, UINT32_MAX, &v, &err) != MF_OK) {
-    fprintf(stderr, "mf-driver: %s\n", err.msg);
-    return false;
-  }
-  if (opt == OPT_POOL || opt == OPT_POOL_STDLIB)
-    c->pool_stdlib = (unsigned)v;
-  if (opt == OPT_POOL || opt == OPT_POOL_DATA)
-    c->pool_data = (unsigned)v;
-  if (opt == OPT_MAX_RUNNING)
-    c->max_running = (unsigned)v;
-  if (opt == OPT_DISK_BYTES)
-    c->disk_bytes = v;
-  if (opt == OPT_DISK_INODES)
-    c->disk_inodes = (uint32_t)v;
-  if (opt == OPT_MAX_FORKS)
-    c->zygote_max_forks = (unsigned)v;
-  return true;
-}
-
-static bool take_option(int opt, struct mf_local_config *c)
-{
-  struct mf_str arg = mf_str_of(optarg);
-  switch (opt) {
-  case OPT_RUNTIME:
-    c->runtime_dir = optarg;
-    return true;
-  case OPT_ZYGOTE:
-    c->zygote_dir = optarg;
-    return true;
-  case OPT_CHECKPOINT:
-    c->checkpoint = mf_str_is(arg, "off")       ? MF_CHECKPOINT_OFF
-                    : mf_str_is(arg, "require") ? MF_CHECKPOINT_REQUIRE
-                                                : MF_CHECKPOINT_AUTO;
-    return mf_str_is(arg, "off") || mf_str_is(arg, "require") || mf_str_is(arg, "auto");
-  case OPT_ISOLATION:
-    c->isolation = mf_str_is(arg, "prefer") ? MF_ISOLATION_PREFER : MF_ISOLATION_REQUIRE;
-    return mf_str_is(arg, "prefer") || mf_str_is(arg, "require");
-  case OPT_NO_CGROUP:
-    c->use_cgroup = false;
-    return true;
-  case OPT_NO_WARM:
-    c->warm = false;
-    return true;
-  case OPT_NO_DATA:
-    c->start_data = false;
-    return true;
-  case OPT_DISABLE:
-    return parse_layers(arg, &c->disable_layers);
-  case '?':
-    return false;
-  default:
-    return take_number(opt, c);
-  }
-}
-
 int main(int argc, char **argv)
 {
-  if (mf_local_is_supervisor(argc, argv))
-    return mf_local_supervisor_main();
+  int status;
+  if (mf_provider_was_helper(argc, argv, &status))
+    return status;
 
-  struct mf_local_config config;
-  mf_local_config_default(&config);
-  config.start_stdlib = config.start_data = true;
-  int opt;
-  while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1)
-    if (!take_option(opt, &config)) {
-      fprintf(stderr, "mf-driver: a wrong option; see the top of mf-driver.c\n");
-      return 2;
-    }
-
-  struct driver d = { 0 };
+  struct mf_provider_config config;
+  if (!mf_driver_options(argc, argv, &config)) {
+    fprintf(stderr, "mf-driver: a wrong option; see options.c\n");
+    return 2;
+  }
+  struct driver d = { .kind = config.kind };
   struct mf_err err = { 0 };
   mf_buf_init(&d.in, LINE_MAX_BYTES);
-  mf_auto_free char *runtime = NULL;
-  enum mf_code code = mf_local_find_runtime(config.runtime_dir, &runtime, &err);
-  config.runtime_dir = runtime;
-  if (code == MF_OK)
-    code = mf_loop_new(&d.loop, &err);
+  enum mf_code code = mf_loop_new(&d.loop, &err);
   if (code == MF_OK)
     code = mf_fd_set_nonblock(STDIN_FILENO, &err);
   if (code == MF_OK)
     code = mf_watch_new(d.loop, STDIN_FILENO, 0, on_stdin, &d, &d.watch, &err);
   if (code == MF_OK)
-    code = mf_local_new(d.loop, &config, on_ready, &d, &d.provider, &err);
+    code = mf_provider_new(d.loop, &config, on_ready, &d, &d.provider, &err);
   if (code != MF_OK) {
     struct line l;
     line_begin(&l, NULL);

@@ -48,6 +48,7 @@ static enum mf_code read_limits(const struct mf_json_val *obj, struct mf_sandbox
     { "cpuMs", &l->cpu_ms, NULL },
     { "memoryBytes", &l->memory_bytes, NULL },
     { "pids", NULL, &l->pids },
+    { "fuel", &l->fuel, NULL },
     { "stdoutBytes", &l->stdout_bytes, NULL },
     { "stderrBytes", &l->stderr_bytes, NULL },
     { "artifactBytes", &l->artifact_bytes, NULL },

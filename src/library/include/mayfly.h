@@ -43,9 +43,12 @@ struct mayfly_error {
 struct mayfly_options {
   const char *program; /* the installed `mayfly`, which holds the sandboxes; default: $MAYFLY_PROGRAM, else where it was
                           installed together with this library */
-  const char *runtime; /* the Python runtime; default: $MAYFLY_RUNTIME, else the one installed with the program */
+  const char *runtime; /* the provider's runtime; default: $MAYFLY_RUNTIME (wasm: $MAYFLY_WASM_RUNTIME), else the one
+                          installed with the program */
   unsigned running_max; /* tasks at a time; default 2 */
   unsigned queue_max;   /* tasks that may wait; default 1000 */
+  const char *provider; /* "local" (default): Linux sandboxes; "wasm": CPython in WebAssembly, where the library was
+                           built with it: files in, files out, the standard library, no processes and threads */
 };
 
 struct mayfly;
@@ -66,7 +69,7 @@ struct mayfly_request {
   const struct mayfly_file *files; /* 256 at most, 20 MiB together */
   size_t file_n;
   unsigned timeout_ms;         /* 0: 60000, which is the most */
-  unsigned memory_mb;          /* 0: 1024 */
+  unsigned memory_mb;          /* 0: 1024; with wasm 4096 at most */
   int display_last_expression; /* as a notebook does */
 };
 #define MAYFLY_ID_N 64

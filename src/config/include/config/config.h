@@ -68,10 +68,10 @@ struct mf_config {
   uint64_t retained_bytes, upstream_json_bytes, upstream_line_bytes, event_bytes, concurrent_calls;
   char *tools_unsupported;
   struct mf_interpreter_config interpreter;
-  char *provider, *isolation, *runtime;
-  uint64_t pool_stdlib, pool_data;
+  char *provider, *isolation, *runtime, *wasm_runtime;
+  uint64_t pool_stdlib, pool_data, wasm_calls_per_worker;
   bool tasks_enabled;
-  uint64_t tasks_concurrent, tasks_queue, tasks_memory_mb, tasks_retention_s, tasks_files_bytes;
+  uint64_t tasks_concurrent, tasks_queue, tasks_memory_mb, tasks_fuel, tasks_retention_s, tasks_files_bytes;
   char *log_format, *log_level;
   bool later;
 

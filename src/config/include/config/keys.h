@@ -75,15 +75,20 @@
   FLAG(CI_ENABLED, "code-interpreter", NULL, "AGENTIC_CODE_INTERPRETER_ENABLED", "code_interpreter.enabled", BOOL,     \
     interpreter.enabled, OFF, 0, 0, NULL, 0, "run the Python of code_interpreter calls in sandboxes here")             \
   FLAG(CI_PROVIDER, "provider", "NAME", "AGENTIC_CODE_INTERPRETER_PROVIDER", "code_interpreter.provider", TEXT,        \
-    provider, IS("local"), 0, 0, "local", 0, "what runs it")                                                           \
+    provider, IS("local"), 0, 0, "local wasm", 0, "what runs it; wasm: where this program was built with it")          \
   FLAG(CI_ISOLATION, "isolation", "POLICY", "AGENTIC_CODE_INTERPRETER_ISOLATION", "code_interpreter.isolation", TEXT,  \
     isolation, IS("require"), 0, 0, "require prefer", 0, "require: no start without every layer; prefer: warn")        \
   FLAG(CI_RUNTIME, "runtime", "DIR", "MAYFLY_RUNTIME", "code_interpreter.runtime", TEXT, runtime, NONE, 0, 0, "@dir",  \
     0, "the Python runtime (default: beside this program)")                                                            \
   PLAIN(CI_POOL_STDLIB, "AGENTIC_CODE_INTERPRETER_POOL_STDLIB", "code_interpreter.pool_stdlib", NUMBER, pool_stdlib,   \
-    IS("2"), 0, 64, NULL, 0, "sandboxes kept ready for the standard library")                                          \
+    IS("2"), 0, 64, NULL, 0, "sandboxes kept ready for the standard library; wasm: workers")                           \
   PLAIN(CI_POOL_DATA, "AGENTIC_CODE_INTERPRETER_POOL_DATA", "code_interpreter.pool_data", NUMBER, pool_data,           \
     IS("2"), 0, 64, NULL, 0, "sandboxes kept ready with numpy and pandas loaded; 0: loaded when first needed")         \
+  FLAG(CI_WASM_RUNTIME, "wasm-runtime", "DIR", "MAYFLY_WASM_RUNTIME", "code_interpreter.wasm_runtime", TEXT,           \
+    wasm_runtime, NONE, 0, 0, "@dir", 0, "of the wasm provider (default: beside this program)")                        \
+  PLAIN(CI_WASM_CALLS, "AGENTIC_CODE_INTERPRETER_WASM_CALLS_PER_WORKER", "code_interpreter.wasm_calls_per_worker",     \
+    NUMBER, wasm_calls_per_worker, IS("1000"), 1, 1000000, NULL, 0,                                                    \
+    "wasm: a worker process is replaced after so many programs; 1: a process for each")                                \
   PLAIN(CI_SOURCE, "AGENTIC_CODE_INTERPRETER_MAX_SOURCE_BYTES", "code_interpreter.max_source_bytes", NUMBER,           \
     interpreter.max_source_bytes, IS("65536"), 1, 524288, NULL, 0, "of a program")                                     \
   PLAIN(CI_WALL, "AGENTIC_CODE_INTERPRETER_EXECUTION_WALL_TIME_SECONDS",                                               \
@@ -116,6 +121,8 @@
     0, "tasks that wait; more are refused")                                                                            \
   PLAIN(TASKS_MEMORY, "MAYFLY_TASKS_MAX_MEMORY_MB", "tasks.max_memory_mb", NUMBER, tasks_memory_mb, IS("0"), 0,        \
     1048576, NULL, 0, "the most that one task may ask for, 64 at least; 0: the machine's memory")                      \
+  PLAIN(TASKS_FUEL, "MAYFLY_TASKS_MAX_FUEL", "tasks.max_fuel", NUMBER, tasks_fuel, IS("1000000000000"), 1, UINT64_MAX, \
+    NULL, 0, "instructions of one task, where the provider counts them; as it is, its time ends first")                \
   PLAIN(TASKS_RETENTION, "MAYFLY_TASKS_RETENTION_SECONDS", "tasks.retention_seconds", NUMBER, tasks_retention_s,       \
     IS("3600"), 1, 31536000, NULL, 0, "how long files and results are kept after a task's end")                        \
   PLAIN(TASKS_FILES, "MAYFLY_TASKS_MAX_FILES_BYTES", "tasks.max_files_bytes", NUMBER, tasks_files_bytes,               \

@@ -14,7 +14,8 @@ bool mf_wasm_is_built(void);
 
 struct mf_wasm_config {
   const char *program;     /* the mayfly program, which becomes the workers; NULL: this very one */
-  const char *runtime_dir; /* holds manifest.json and guest.cwasm (scripts/setup-wasm-runtime) */
+  const char *runtime_dir; /* holds manifest.json and guest.cwasm (scripts/setup-wasm-runtime); NULL: looked for as
+                              mf_wasm_find_runtime does, beside `program` */
   unsigned max_running;    /* places = workers at most, 1..256; one call at a time in each */
   unsigned ready_workers;  /* started at once and kept; the others start when needed and end when idle; default 1 */
   unsigned calls_max;      /* a worker is replaced after so many calls; 1: a process for each call; default 1000 */
