@@ -28,6 +28,7 @@ struct call {
   wasmtime_store_t *store;
   wasmtime_context_t *cx;
   wasmtime_instance_t instance;
+  bool has_stack;
   wasmtime_global_t stack; /* __stack_pointer: where a trap left it would be lost to the next call */
   wasmtime_val_t stack_start;
   struct mf_worker_done *done;
@@ -53,7 +54,7 @@ static enum mf_worker_end end_of_trap(const wasm_trap_t *trap)
   wasmtime_trap_code_t code = 0;
   if (!trap || !wasmtime_trap_code(trap, &code))
     return MF_END_BROKEN;
-  switch ((enum wasmtime_trap_code_enum)code) {
+  switch ((unsigned)code) {
   case WASMTIME_TRAP_CODE_OUT_OF_FUEL:
     return MF_END_FUEL;
   case WASMTIME_TRAP_CODE_INTERRUPT:
@@ -137,11 +138,12 @@ static bool open_instance(struct call *c)
     return false;
   c->run.memory = item.of.memory;
   c->run.has_memory = true;
-  if (!wasmtime_instance_export_get(c->cx, &c->instance, "__stack_pointer", 15, &item) ||
-      item.kind != WASMTIME_EXTERN_GLOBAL)
-    return false;
-  c->stack = item.of.global;
-  wasmtime_global_get(c->cx, &c->stack, &c->stack_start);
+  if (wasmtime_instance_export_get(c->cx, &c->instance, "__stack_pointer", 15, &item) &&
+      item.kind == WASMTIME_EXTERN_GLOBAL) {
+    c->has_stack = true;
+    c->stack = item.of.global;
+    wasmtime_global_get(c->cx, &c->stack, &c->stack_start);
+  }
   return true;
 }
 
@@ -236,7 +238,7 @@ static void list_files(struct call *c)
   c->run.host.deadline_ns = mf_now_ns() + FILES_WALL_NS;
   wasmtime_store_limiter(c->store, (int64_t)(c->ask->memory_bytes + FILES_MEMORY_BYTES), -1, 1, -1, 1);
   wasmtime_error_t *error = wasmtime_context_set_fuel(c->cx, FILES_FUEL);
-  if (!error)
+  if (!error && c->has_stack)
     error = wasmtime_global_set(c->cx, &c->stack, &c->stack_start);
   if (error) {
     wasmtime_error_delete(error);
