@@ -1,8 +1,9 @@
-/* Measures runs of one local provider as a user of the library sees them: from the call of mf_sandbox_start to the
- * `finished` event, result in hand. The provider lives as long as this program, and the loop runs between the commands,
+/* Measures runs of one provider as a user of the library sees them: from the call of mf_sandbox_start to the
+ * `finished` event, result in hand; a single run also to `released`, when nothing of it is left. The provider lives as long as this program, and the loop runs between the commands,
  * so that pools refill as they would in a gateway.
  *
  *   mf-bench-driver --runtime DIR --zygote DIR [--checkpoint auto|off] [--pool N] [--job NAME=FILE]… [--file NAME=FILE]
+ *   mf-bench-driver --wasm DIR [--pool N] [--job NAME=FILE]…: the wasm provider, N workers; no info
  *   commands: once stdlib|data JOB; rate stdlib|data JOB RUNNING MS; info */
 #include <fcntl.h>
 #include <getopt.h>
@@ -14,6 +15,7 @@
 #include "base/num.h"
 #include "base/time.h"
 #include "local/local.h"
+#include "wasm/wasm.h"
 
 #include "base/banned.h"
 
@@ -38,6 +40,7 @@ struct bench {
   unsigned job_n;
   struct job input; /* a file that each run is given; name NULL: none */
   struct mf_sandbox_file input_file;
+  bool is_wasm;
   int status;
 
   /* the command that is being carried out */
@@ -46,6 +49,7 @@ struct bench {
   uint64_t begin_ns, until_ns, last_ns;
   unsigned want, flying;
   uint64_t done_n, pool_n;
+  struct mf_sandbox_result *only; /* of a single run, until that is released */
   struct mf_err failure;
 };
 
@@ -80,6 +84,7 @@ static void answer_once(struct bench *b, const struct mf_sandbox_result *r)
   struct mf_answer a;
   mf_answer_begin(&a);
   mf_jw_kf64(&a.w, "ms", (double)(b->last_ns - b->begin_ns) / 1e6);
+  mf_jw_kf64(&a.w, "releasedMs", (double)(mf_now_ns() - b->begin_ns) / 1e6);
   mf_jw_kstr(&a.w, "out", mf_buf_str(&r->out));
   mf_jw_kstrz(&a.w, "start", r->receipt.start);
   mf_jw_kstrz(&a.w, "isolation", r->receipt.isolation);
@@ -109,13 +114,27 @@ static void on_finished(void *user, struct mf_sandbox_result *r)
   b->done_n++;
   b->pool_n += strcmp(r->receipt.start, "pool") == 0;
   keep_failure(b, r);
-  if (!b->is_rate && b->failure.code == MF_OK)
-    answer_once(b, r);
-  mf_sandbox_result_free(r);
+  if (b->is_rate)
+    mf_sandbox_result_free(r);
+  else
+    b->only = r;
+  if (b->is_rate)
+    begin_runs(b);
+}
+
+static void on_released(void *user)
+{
+  struct bench *b = user;
+  if (!b->only)
+    return;
+  if (b->failure.code == MF_OK)
+    answer_once(b, b->only);
+  mf_sandbox_result_free(b->only);
+  b->only = NULL;
   begin_runs(b);
 }
 
-static const struct mf_sandbox_events events = { .finished = on_finished };
+static const struct mf_sandbox_events events = { .finished = on_finished, .released = on_released };
 
 /* Keeps as many runs going as are wanted, and answers when the last one has ended. */
 static void begin_runs(void *user)
@@ -180,7 +199,7 @@ static void take_command(struct bench *b, char *line)
   unsigned n = mf_words(line, w, MF_ARRAY_N(w));
   uint64_t running = 1, ms = 0;
   struct mf_err err = { 0 };
-  if (n == 1 && strcmp(w[0], "info") == 0) {
+  if (n == 1 && strcmp(w[0], "info") == 0 && !b->is_wasm) {
     mf_local_info(b->provider, on_info, b);
     return;
   }
@@ -257,10 +276,11 @@ static void on_ready(void *user, enum mf_code code, const struct mf_err *err)
 
 /* ---- options ---- */
 
-enum option_id { OPT_RUNTIME = 1, OPT_ZYGOTE, OPT_CHECKPOINT, OPT_POOL, OPT_JOB, OPT_FILE };
+enum option_id { OPT_RUNTIME = 1, OPT_ZYGOTE, OPT_WASM, OPT_CHECKPOINT, OPT_POOL, OPT_JOB, OPT_FILE };
 static const struct option options[] = {
   { "runtime", required_argument, NULL, OPT_RUNTIME },
   { "zygote", required_argument, NULL, OPT_ZYGOTE },
+  { "wasm", required_argument, NULL, OPT_WASM },
   { "checkpoint", required_argument, NULL, OPT_CHECKPOINT },
   { "pool", required_argument, NULL, OPT_POOL },
   { "job", required_argument, NULL, OPT_JOB },
@@ -288,25 +308,35 @@ static enum mf_code add_job(struct bench *b, const char *arg, struct mf_err *err
   return code;
 }
 
-static enum mf_code take_option(struct bench *b, int opt, struct mf_local_config *c, struct mf_err *err)
+struct configs {
+  struct mf_local_config local;
+  struct mf_wasm_config wasm;
+};
+
+static enum mf_code take_option(struct bench *b, int opt, struct configs *c, struct mf_err *err)
 {
   uint64_t n = 0;
   enum mf_code code;
   switch (opt) {
   case OPT_RUNTIME:
-    c->runtime_dir = optarg;
+    c->local.runtime_dir = optarg;
     return MF_OK;
   case OPT_ZYGOTE:
-    c->zygote_dir = optarg;
+    c->local.zygote_dir = optarg;
+    return MF_OK;
+  case OPT_WASM:
+    c->wasm.runtime_dir = optarg;
+    b->is_wasm = true;
     return MF_OK;
   case OPT_CHECKPOINT:
-    c->checkpoint = strcmp(optarg, "off") == 0 ? MF_CHECKPOINT_OFF : MF_CHECKPOINT_AUTO;
+    c->local.checkpoint = strcmp(optarg, "off") == 0 ? MF_CHECKPOINT_OFF : MF_CHECKPOINT_AUTO;
     return strcmp(optarg, "off") == 0 || strcmp(optarg, "auto") == 0
                ? MF_OK
                : mf_fail(err, MF_E_INPUT, 0, "--checkpoint: expected auto or off, got '%s'", optarg);
   case OPT_POOL:
     code = mf_parse_u64(mf_str_of(optarg), "--pool", 0, 64, &n, err);
-    c->pool_stdlib = c->pool_data = (unsigned)n;
+    c->local.pool_stdlib = c->local.pool_data = (unsigned)n;
+    c->wasm.ready_workers = (unsigned)MF_MAX(n, 1u);
     return code;
   case OPT_JOB:
     return add_job(b, optarg, err);
@@ -321,14 +351,17 @@ int main(int argc, char **argv)
 {
   if (mf_local_is_supervisor(argc, argv))
     return mf_local_supervisor_main();
+  if (mf_wasm_is_worker(argc, argv))
+    return mf_wasm_worker_main();
 
   struct bench b = { 0 };
   struct mf_err err = { 0 };
-  struct mf_local_config config;
+  struct configs config;
   enum mf_code code = MF_OK;
   int opt;
-  mf_local_config_default(&config);
-  config.max_running = PLACES;
+  mf_local_config_default(&config.local);
+  mf_wasm_config_default(&config.wasm);
+  config.local.max_running = config.wasm.max_running = PLACES;
   while (code == MF_OK && (opt = getopt_long(argc, argv, "", options, NULL)) != -1)
     code = take_option(&b, opt, &config, &err);
   if (code == MF_OK)
@@ -338,7 +371,8 @@ int main(int argc, char **argv)
   if (code == MF_OK)
     code = mf_watch_new(b.loop, STDIN_FILENO, 0, on_stdin, &b, &b.in_watch, &err);
   if (code == MF_OK)
-    code = mf_local_new(b.loop, &config, on_ready, &b, &b.provider, &err);
+    code = b.is_wasm ? mf_wasm_new(b.loop, &config.wasm, on_ready, &b, &b.provider, &err)
+                     : mf_local_new(b.loop, &config.local, on_ready, &b, &b.provider, &err);
   if (code == MF_OK)
     code = mf_loop_run(b.loop, &err);
   if (code != MF_OK) {

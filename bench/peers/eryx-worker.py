@@ -13,6 +13,7 @@ def read(path):
 
 
 PRINT, GROUP_BY = read(sys.argv[1]), read(sys.argv[2])
+MORE = {name: read(path) for name, _, path in (word.partition("=") for word in sys.argv[3:])}  # NAME=FILE
 clock = time.perf_counter
 
 
@@ -48,7 +49,7 @@ def make_ways():
         "kept": lambda: timed(lambda: kept.execute(PRINT)),
         "session": lambda: timed(lambda: session.execute(PRINT)),
         "group-by": lambda: new(GROUP_BY),
-    }
+    } | {name: (lambda source=source: new(source)) for name, source in MORE.items()}
 
 
 def text(result):
