@@ -68,6 +68,8 @@ def environment(more=None):
     env = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LANG": "C.UTF-8", "TERM": "xterm", "MAYFLY_SERVER": "off"}
     if places.runtime():
         env["MAYFLY_RUNTIME"] = places.runtime()
+    if places.wasm_runtime():
+        env["MAYFLY_WASM_RUNTIME"] = places.wasm_runtime()
     for name in ("LSAN_OPTIONS", "ASAN_OPTIONS", "UBSAN_OPTIONS"):
         if name in os.environ:
             env[name] = os.environ[name]

@@ -1,4 +1,4 @@
-/* libmayfly from outside: its header only, real sandboxes. */
+/* libmayfly from outside: its header only, real sandboxes. test-library [PROVIDER] */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,11 +8,13 @@
 #include "mayfly.h"
 
 static struct mayfly *m;
+static const char *provider; /* NULL: the default one */
 
 static int open_engine(void **state)
 {
   struct mayfly_error e = { 0 };
-  if (mayfly_open(&(struct mayfly_options){ .running_max = 2, .queue_max = 8 }, &m, &e) == MAYFLY_OK)
+  const struct mayfly_options options = { .running_max = 2, .queue_max = 8, .provider = provider };
+  if (mayfly_open(&options, &m, &e) == MAYFLY_OK)
     return 0;
   print_error("%s\n", e.message);
   return -1;
@@ -60,6 +62,9 @@ static void runs_a_program(void **state)
   assert_string_equal(r->stderr_text, "x\n");
   assert_int_equal(r->artifact_n, 0);
   assert_non_null(strstr(r->json, "\"receipt\""));
+  char wanted[40];
+  snprintf(wanted, sizeof(wanted), "\"provider\":\"%s\"", provider ? provider : "local");
+  assert_non_null(strstr(r->json, wanted));
   mayfly_result_free(r);
 }
 
@@ -214,17 +219,29 @@ static void refuses_to_open_without_its_parts(void **state)
 {
   struct mayfly *none = NULL;
   struct mayfly_error e = { 0 };
-  assert_int_equal(mayfly_open(&(struct mayfly_options){ .runtime = "/nonexistent" }, &none, &e), MAYFLY_E_UNAVAILABLE);
+  const struct mayfly_options no_runtime = { .runtime = "/nonexistent", .provider = provider };
+  const struct mayfly_options no_program = { .program = "/nonexistent", .provider = provider };
+  const struct mayfly_options no_provider = { .provider = "cloud" };
+  assert_int_equal(mayfly_open(&no_runtime, &none, &e), MAYFLY_E_UNAVAILABLE);
   assert_non_null(strstr(e.message, "/nonexistent"));
-  assert_int_equal(mayfly_open(&(struct mayfly_options){ .program = "/nonexistent" }, &none, &e), MAYFLY_E_UNAVAILABLE);
+  assert_int_equal(mayfly_open(&no_program, &none, &e), MAYFLY_E_UNAVAILABLE);
   assert_non_null(strstr(e.message, "/nonexistent"));
+  assert_int_equal(mayfly_open(&no_provider, &none, &e), MAYFLY_E_INPUT);
+  assert_string_equal(e.param, "provider");
+  assert_non_null(strstr(e.message, "available: local, wasm"));
+#ifndef MF_HAS_WASM
+  const struct mayfly_options not_built = { .provider = "wasm" };
+  assert_int_equal(mayfly_open(&not_built, &none, &e), MAYFLY_E_UNAVAILABLE);
+  assert_non_null(strstr(e.message, "built without"));
+#endif
   assert_null(none);
   mayfly_close(NULL);
   mayfly_result_free(NULL);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+  provider = argc > 1 ? argv[1] : NULL;
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(runs_a_program),     cmocka_unit_test(gives_files_and_takes_artifacts),
     cmocka_unit_test(tells_how_it_ended), cmocka_unit_test(cancels),
