@@ -57,6 +57,35 @@ static PyObject *hook_raiser(PyObject *self, PyObject *args)
   return fn;
 }
 
+/* What a module lacks: __getattr__ of a module in C, which adds no line to a traceback. self: (module's name,
+ * {attribute: words}). */
+static PyObject *lacks_getattr(PyObject *self, PyObject *name)
+{
+  PyObject *module = PyTuple_GET_ITEM(self, 0);
+  PyObject *words = PyDict_GetItemWithError(PyTuple_GET_ITEM(self, 1), name); /* borrowed */
+  if (PyErr_Occurred())
+    return NULL;
+  PyObject *text = words ? PyUnicode_FromFormat("module %R has no attribute %R: %U", module, name, words)
+                         : PyUnicode_FromFormat("module %R has no attribute %R", module, name);
+  PyObject *error = text ? PyObject_CallOneArg(PyExc_AttributeError, text) : NULL;
+  if (error && PyObject_SetAttrString(error, "name", name) == 0)
+    PyErr_SetObject(PyExc_AttributeError, error);
+  Py_XDECREF(text);
+  Py_XDECREF(error);
+  return NULL;
+}
+
+/* lacking(module's name, {attribute: words}): a __getattr__ for that module. */
+static PyObject *hook_lacking(PyObject *self, PyObject *args)
+{
+  (void)self;
+  static PyMethodDef def = { "__getattr__", lacks_getattr, METH_O, NULL };
+  if (PyTuple_GET_SIZE(args) != 2 || !PyUnicode_Check(PyTuple_GET_ITEM(args, 0)) ||
+      !PyDict_Check(PyTuple_GET_ITEM(args, 1)))
+    return PyErr_Format(PyExc_TypeError, "lacking(name, dict)");
+  return PyCFunction_New(&def, args);
+}
+
 static PyObject *os_error(mfs_errno error, PyObject *path)
 {
   errno = error;
@@ -119,6 +148,13 @@ static PyObject *hook_dup(PyObject *self, PyObject *args)
   return error ? os_error(error, NULL) : PyLong_FromLong(got);
 }
 
+static PyObject *hook_memory(PyObject *self, PyObject *args)
+{
+  (void)self;
+  (void)args;
+  return PyLong_FromSize_t(__builtin_wasm_memory_size(0) * (size_t)65536);
+}
+
 /* immortal(objects): nobody counts these any more, nor what they lead to, so that a program that uses them does not
  * write to their pages. */
 static int visit(PyObject *o, void *stack)
@@ -154,10 +190,11 @@ static PyObject *hook_immortal(PyObject *self, PyObject *objects)
 }
 
 static PyMethodDef functions[] = {
-  { "run", hook_run, METH_VARARGS, NULL },     { "raiser", hook_raiser, METH_VARARGS, NULL },
-  { "chmod", hook_chmod, METH_VARARGS, NULL }, { "fchmod", hook_fchmod, METH_VARARGS, NULL },
-  { "umask", hook_umask, METH_VARARGS, NULL }, { "dup", hook_dup, METH_VARARGS, NULL },
-  { "immortal", hook_immortal, METH_O, NULL },
+  { "run", hook_run, METH_VARARGS, NULL },      { "raiser", hook_raiser, METH_VARARGS, NULL },
+  { "chmod", hook_chmod, METH_VARARGS, NULL },  { "fchmod", hook_fchmod, METH_VARARGS, NULL },
+  { "umask", hook_umask, METH_VARARGS, NULL },  { "dup", hook_dup, METH_VARARGS, NULL },
+  { "immortal", hook_immortal, METH_O, NULL },  { "lacking", hook_lacking, METH_VARARGS, NULL },
+  { "memory", hook_memory, METH_NOARGS, NULL },
 };
 
 PyObject *mfg_hooks_new(void)

@@ -37,6 +37,8 @@ int mfg_random(void *to, size_t n)
 
 int32_t mfg_write(int fd, const void *data, uint32_t n)
 {
+  if (!is_begun && fd == 1)
+    return (int32_t)n; /* rehearsals; what goes wrong is told on 2 */
   return host_write(fd, data, (int32_t)(n <= INT32_MAX ? n : INT32_MAX));
 }
 

@@ -8,10 +8,23 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 #include <wasi/libc-find-relpath.h>
 
 #define GUEST_UID 1000
+
+pid_t getpid(void)
+{
+  return 1;
+}
+
+int uname(struct utsname *ret)
+{
+  *ret =
+      (struct utsname){ .sysname = "wasi", .nodename = "sandbox", .release = "0", .version = "0", .machine = "wasm32" };
+  return 0;
+}
 
 static int result_of(mfs_errno error)
 {

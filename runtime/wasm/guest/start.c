@@ -47,7 +47,7 @@ static void initialize(void)
   set(&c, &c.base_prefix, L"/usr");
   set(&c, &c.base_exec_prefix, L"/usr");
   set(&c, &c.platlibdir, L"lib");
-  set(&c, &c.stdlib_dir, L"");
+  set(&c, &c.stdlib_dir, L"/usr/lib/python3.13");
   set(&c, &c.stdio_encoding, L"utf-8");
   set(&c, &c.stdio_errors, L"surrogateescape");
   check(Py_InitializeFromConfig(&c), "initialize");
@@ -62,6 +62,26 @@ static PyObject *get(PyObject *from, const char *name)
     mfg_die("boot", name);
   }
   return value;
+}
+
+/* As programs will be run; their output goes nowhere (host.c). */
+static void rehearse(const struct mfg_python *python, PyObject *boot)
+{
+  PyObject *programs = get(boot, "REHEARSALS");
+  long rounds = PyLong_AsLong(get(boot, "REHEARSAL_ROUNDS"));
+  for (long i = 0; i < rounds; i++) {
+    for (Py_ssize_t k = 0; k < PyTuple_Size(programs); k++) {
+      struct mfg_job job = { .path = MFG_TASK "/main.py" };
+      char *source;
+      Py_ssize_t n;
+      if (PyBytes_AsStringAndSize(PyTuple_GET_ITEM(programs, k), &source, &n) != 0)
+        mfg_die("rehearse", "no bytes");
+      job.source = source;
+      job.source_n = (size_t)n;
+      if (mfg_script_run(python, &job) != 0)
+        mfg_die("rehearse", "a program failed");
+    }
+  }
 }
 
 const struct mfg_python *mfg_python_start(void)
@@ -84,8 +104,11 @@ const struct mfg_python *mfg_python_start(void)
   python.prepare = get(boot, "prepare");
   python.finish = get(boot, "finish");
   python.split = get(boot, "split");
+  if (!PyTuple_Check(python.finish))
+    mfg_die("boot", "finish");
+  rehearse(&python, boot);
   PyObject *settle = PyObject_CallMethod(boot, "settle", NULL);
-  if (!settle || !PyTuple_Check(python.finish)) {
+  if (!settle) {
     PyErr_Print();
     mfg_die("boot", "settle");
   }

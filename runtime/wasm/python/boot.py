@@ -64,28 +64,124 @@ def open_streams():
     sys.stdin.mode = "r"
 
 
+class Exits:
+    """While libraries are imported, what they want done at the end of a program: it is done only for a program that has
+    used the library, and costs the others nothing. A program that takes one back with atexit.unregister is heard."""
+
+    def __init__(self):
+        self._register, self._unregister = atexit.register, atexit.unregister
+        self._exits, self._gone = [], []
+        atexit.register, atexit.unregister = self._add, self._remove
+
+    def end(self):
+        """Functions for the end of a program, each called whatever became of the one before."""
+        atexit.register = self._register
+        return tuple(self._unless_idle(*e) for e in reversed(self._exits))
+
+    def _add(self, fn, /, *args, **kwargs):
+        self._exits.append((fn, args, kwargs))
+        return fn
+
+    def _remove(self, fn, /):
+        self._unregister(fn)
+        self._gone.append(fn)
+
+    def _unless_idle(self, fn, args, kwargs):
+        is_idle = lambda: False  # noqa: E731
+        if fn.__module__ == "logging":
+            handlers = sys.modules["logging"]._handlerList
+            known = list(handlers)
+            is_idle = lambda: handlers == known  # noqa: E731
+        elif fn.__module__ == "multiprocessing.util":
+            finalizers = sys.modules["multiprocessing.util"]._finalizer_registry
+            is_idle = lambda: not finalizers  # noqa: E731
+        gone = self._gone
+
+        def step():
+            if not is_idle() and fn not in gone:
+                fn(*args, **kwargs)
+
+        return step
+
+
+exits = Exits()
 for name in MODULES.split():
     importlib.import_module(name)
+library_exits = exits.end()
 add_site_builtins()
 split = own("display")["split"]
 own("lacks")
 own("loop", __name__="asyncio.unix_events")
 os.chdir("/mnt/data")
-finish = (threading._shutdown, atexit._run_exitfuncs)
+open_streams()
 
-_seed, _now, _logging = random.seed, time.time_ns, sys.modules["logging"]
+_seed, _urandom, _now = random.seed, os.urandom, time.time_ns
+_logging, _process = sys.modules["logging"], sys.modules["multiprocessing"].current_process()
+_threading_exits, _end_threads = threading._threading_atexits, threading._shutdown
+_threading_exits_n = len(_threading_exits)
 
 
 def prepare():
     """Before each program: what must not be the same in two calls."""
     _seed()
+    _process.authkey = _urandom(32)
     _logging._startTime = _now()
 
 
+def end_threads():
+    if len(_threading_exits) != _threading_exits_n:
+        _end_threads()
+
+
+finish = (end_threads, atexit._run_exitfuncs, *library_exits)
+
+# Run as programs are, so that what the interpreter writes but once (specialised code, caches) is written in the snapshot.
+REHEARSAL_ROUNDS = 24
+REHEARSALS = (b"print(1)\n", b"""
+import sys, math, json, re, collections, datetime, itertools, functools, statistics, random, os, io, traceback
+print('w', flush=True)
+print(f'{3.14159:.2f} {12345:,} {"x":>5}', [1, 2], {'a': 1}, sep='|')
+try:
+    1 / 0
+except ZeroDivisionError as e:
+    traceback.print_exc(file=io.StringIO())
+try:
+    compile('x = y +', '<w>', 'exec')
+except SyntaxError as e:
+    ''.join(traceback.format_exception(e))
+json.loads(json.dumps({'a': [1, 2.5, None, True], 'b': 'x'}))
+re.findall(r'(\\w+)=(\\d+)', 'a=1 b=22')
+collections.Counter('abca').most_common(1)
+datetime.datetime.now().isoformat()
+sorted(x * x for x in range(50))
+class P:
+    def __init__(self, x=1):
+        self.x = x
+    def f(self, x=1):
+        return super().__repr__()
+P().f()
+[P(i).x for i in range(50)]
+def g(n, *a, k=0, **kw):
+    return n + k if n else 0
+g(1, 2, k=3, z=4)
+with open('w.txt', 'w') as f:
+    f.write('w')
+open('w.txt').read()
+os.listdir('.')
+os.remove('w.txt')
+""")
+
+
 def settle():
+    """The last step before the snapshot."""
+    import linecache
+    import tempfile
+
     sys.modules.pop("__main__", None)
-    open_streams()
-    gc.collect()
-    gc.collect()
+    sys.argv[:] = [""]
+    linecache.clearcache()
+    tempfile._name_sequence = tempfile.tempdir = None
+    for _ in range(3):
+        gc.collect()
     guest["immortal"](gc.get_objects())
     gc.freeze()

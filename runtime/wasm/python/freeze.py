@@ -23,13 +23,13 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 # What cannot work, since it needs a C library, a screen or a terminal that the guest has not, or is of no use in it.
 SKIPPED_FOLDERS = {"test", "tests", "idlelib", "tkinter", "turtledemo", "ensurepip", "lib2to3", "venv", "__pycache__",
-                   "site-packages", "curses", "sqlite3", "ctypes", "_pyrepl", "__phello__", "msilib"}
+                   "site-packages", "curses", "sqlite3", "ctypes", "__phello__", "msilib"}
 SKIPPED_MODULES = {"antigravity", "turtle", "bz2", "lzma", "ssl", "pty", "tty", "__hello__", "_aix_support",
                    "_android_support", "_apple_support", "_ios_support", "_osx_support", "nturl2path",
                    "dbm.gnu", "dbm.ndbm", "dbm.sqlite3", "asyncio.windows_events", "asyncio.windows_utils",
                    "multiprocessing.popen_spawn_win32", "encodings.mbcs", "encodings.oem"}
 SYSCONFIG = ("_sysconfigdata__wasi_wasm32-wasi",
-             "build_time_vars = {'TZPATH': '', 'SOABI': 'cpython-313-wasm32-wasi', 'Py_GIL_DISABLED': 0, "
+             "build_time_vars = {'TZPATH': '/usr/share/zoneinfo', 'SOABI': 'cpython-313-wasm32-wasi', 'Py_GIL_DISABLED': 0, "
              "'EXT_SUFFIX': '.so', 'prefix': '/usr', 'exec_prefix': '/usr', 'VERSION': '3.13'}\n")
 OWN = ("boot", "display", "lacks", "loop")
 # Our frames in the traceback of an import are left out as the import system's own are.

@@ -54,7 +54,7 @@ lack(socket.socket, "__init__", OSError, "socket.socket", NO_NETWORK)
 for name in ("getaddrinfo", "gethostbyname", "gethostbyname_ex", "gethostbyaddr", "getnameinfo", "getfqdn",
              "create_connection", "create_server", "socketpair", "fromfd"):
     lack(socket, name, OSError, f"socket.{name}", NO_NETWORK)
-socket.gethostname = lambda: "localhost"
+socket.gethostname = lambda: os.uname().nodename
 
 # ---- os ----
 import posix
@@ -101,7 +101,7 @@ def sched_getaffinity(pid, /):
 
 def getppid():
     """Return the parent's process id."""
-    return 1
+    return 0
 
 
 def getuid():
@@ -131,20 +131,29 @@ OS_LACKS = {
     "it has no pipes, devices or terminals": "pipe pipe2 mkfifo mknod openpty tcgetpgrp ttyname login_tty eventfd memfd_create",
     "it has one user": "chown lchown fchown chroot getlogin setuid setgid getgroups initgroups getresuid",
 }
-LACKING = {name: why for why, names in OS_LACKS.items() for name in names.split()}
-
-
-def os_getattr(name):
-    if name in LACKING:
-        raise AttributeError(f"module 'os' has no attribute {name!r}: " + words(f"os.{name}", LACKING[name]), name=name, obj=os)
-    raise AttributeError(f"module 'os' has no attribute {name!r}", name=name, obj=os)
-
+LACKING = {name: words(f"os.{name}", why) for why, names in OS_LACKS.items() for name in names.split()}
 
 add_to_os()
-for name in LACKING:
+for name, text in LACKING.items():
     if hasattr(os, name):
-        lack(os, name, OSError, f"os.{name}", LACKING[name])
-os.__getattr__ = os_getattr
+        setattr(os, name, raiser(name, OSError, errno.ENOTSUP, text))
+os.__getattr__ = guest["lacking"]("os", LACKING)
+
+# ---- shutil ----
+import shutil
+
+
+def disk_usage(path):
+    """Return disk usage statistics about the given path: files lie in memory, of which 32 bits can address so much."""
+    os.stat(path)
+    used = guest["memory"]()
+    return shutil._ntuple_diskusage(1 << 32, used, (1 << 32) - used)
+
+
+disk_usage.__module__ = "shutil"
+shutil._ntuple_diskusage = __import__("collections").namedtuple("usage", "total used free")
+shutil.disk_usage = disk_usage
+shutil.__all__.append("disk_usage")
 
 # ---- modules ----
 MODULES = {
@@ -155,7 +164,7 @@ MODULES = {
     "it has no users": "pwd grp spwd",
     "it has no such calls": "fcntl resource mmap syslog",
     NO_LIBRARY: "bz2 _bz2 lzma _lzma sqlite3 _sqlite3 ctypes _ctypes dbm.gnu dbm.ndbm dbm.sqlite3 venv ensurepip pip",
-    "it has the standard library only": "numpy pandas matplotlib scipy openpyxl PIL requests sklearn sympy seaborn yaml",
+    "it has the standard library only": "numpy pandas matplotlib scipy openpyxl",
 }
 MISSING = {name: why for why, names in MODULES.items() for name in names.split()}
 
