@@ -9,11 +9,18 @@
 extern const struct _frozen mfg_frozen_modules[]; /* importable */
 extern const struct _frozen mfg_frozen_own[];     /* ours: run once, never importable */
 
+/* ---- fresh.c ---- */
+struct mfg_fresh {
+  PyObject *random, *logging, *name_start_time;
+};
+void mfg_fresh_begin(struct mfg_fresh *fresh, PyObject *random, PyObject *logging); /* borrows both for good */
+void mfg_fresh_call(const struct mfg_fresh *fresh);
+
 struct mfg_python {
+  struct mfg_fresh fresh;
   PyObject *builtins, *source_loader;
-  PyObject *prepare; /* called before each program */
-  PyObject *finish;  /* tuple: called one after the other when it has ended */
-  PyObject *split;   /* display.split */
+  PyObject *finish; /* tuple: called one after the other when it has ended */
+  PyObject *split;  /* display.split */
   PyObject *gc_collect;
 };
 

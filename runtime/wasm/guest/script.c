@@ -227,7 +227,7 @@ static void clear_main(const struct mfg_python *python, PyObject *main)
 int32_t mfg_script_run(const struct mfg_python *python, const struct mfg_job *job)
 {
   struct word word = { 0 };
-  call_quietly(python->prepare);
+  mfg_fresh_call(&python->fresh);
   set_argv(job);
   PyObject *main = new_main(python, job);
   if (!main) {

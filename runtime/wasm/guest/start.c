@@ -101,7 +101,7 @@ const struct mfg_python *mfg_python_start(void)
     PyErr_Print();
     mfg_die("boot", "boot.py failed");
   }
-  python.prepare = get(boot, "prepare");
+  mfg_fresh_begin(&python.fresh, get(boot, "fresh_random"), get(boot, "fresh_logging"));
   python.finish = get(boot, "finish");
   python.split = get(boot, "split");
   if (!PyTuple_Check(python.finish))

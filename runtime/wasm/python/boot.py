@@ -1,6 +1,6 @@
 """The guest's Python side, run once while the snapshot is made: imports, puts things in their places, rehearses.
 
-`guest` (runtime/wasm/guest/hooks.c) is in the globals. What is left for C afterwards: `prepare`, `finish`, `split`, and
+`guest` (runtime/wasm/guest/hooks.c) is in the globals. What is left for C afterwards: `fresh_…`, `finish`, `split`, and
 `settle`, called last of all. Whatever is imported or cached here is there in every call at no cost.
 """
 import sys
@@ -15,7 +15,6 @@ import io  # noqa: E402
 import os  # noqa: E402
 import random  # noqa: E402
 import threading  # noqa: E402
-import time  # noqa: E402
 
 import _sitebuiltins  # noqa: E402
 
@@ -115,17 +114,28 @@ own("loop", __name__="asyncio.unix_events")
 os.chdir("/mnt/data")
 open_streams()
 
-_seed, _urandom, _now = random.seed, os.urandom, time.time_ns
-_logging, _process = sys.modules["logging"], sys.modules["multiprocessing"].current_process()
 _threading_exits, _end_threads = threading._threading_atexits, threading._shutdown
 _threading_exits_n = len(_threading_exits)
 
 
-def prepare():
-    """Before each program: what must not be the same in two calls."""
-    _seed()
-    _process.authkey = _urandom(32)
-    _logging._startTime = _now()
+class _Config(dict):
+    """Of the main process: a secret that is made when it is first asked for. It was made when the module was imported,
+    which here was before the snapshot."""
+
+    def __missing__(self, key):
+        if key != "authkey":
+            raise KeyError(key)
+        self[key] = value = multiprocessing.process.AuthenticationString(os.urandom(32))
+        return value
+
+
+multiprocessing = sys.modules["multiprocessing"]
+_process = multiprocessing.current_process()
+_process._config = _Config({k: v for k, v in _process._config.items() if k != "authkey"})
+
+# What must not be the same in two calls is set by C before each (fresh.c).
+fresh_random = random._inst
+fresh_logging = sys.modules["logging"].__dict__
 
 
 def end_threads():
