@@ -1,9 +1,10 @@
 # The front door. Each target does everything that it needs; running it again is fast.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup runtime build demo serve test bench fuzz soak sanitize format format-check tidy install clean distclean
+.PHONY: help setup runtime build wasm demo serve test bench fuzz soak sanitize format format-check tidy install clean distclean
 
 BUILD := build
+WASM := build-wasm
 PREFIX ?= /usr/local
 DESTDIR ?=
 
@@ -13,6 +14,7 @@ help:
 	@echo "make test      everything that this machine can test; the last line counts"
 	@echo "make build     the program, at $(BUILD)/mayfly"
 	@echo "make runtime   the Python runtime of the sandboxes, at $(BUILD)/runtime"
+	@echo "make wasm      the program with the wasm provider too, at $(WASM)/mayfly"
 	@echo "make bench     measure, beside other ways to run Python"
 	@echo "make fuzz      fuzz each parser (SECONDS_EACH=600)"
 	@echo "make soak      the long tests"
@@ -33,6 +35,15 @@ $(BUILD)/build.ninja:
 
 build: setup | $(BUILD)/build.ninja
 	@ninja -C $(BUILD) --quiet
+
+# A build folder of its own: the default program has no WebAssembly in it. MAYFLY_WASM_RUNTIME names a runtime that is there.
+wasm:
+	@scripts/setup $(if $(MAYFLY_WASM_RUNTIME),,--wasm)
+	@$(if $(MAYFLY_WASM_RUNTIME),,scripts/setup-wasm-runtime --out $(WASM)/wasm --quiet)
+	@[ -f $(WASM)/build.ninja ] || { mkdir -p $(WASM) && \
+	  meson setup $(WASM) --libdir=lib -Dembedded_code_interpreter=enabled -Dwasm_runtime="$(MAYFLY_WASM_RUNTIME)" \
+	    >$(WASM)/configure.log 2>&1; } || { cat $(WASM)/configure.log; exit 1; }
+	@ninja -C $(WASM) --quiet
 
 # The runtime comes first: the zygote module is compiled with the headers of the Python it was made from.
 demo: runtime build
@@ -83,11 +94,11 @@ tidy: build
 
 # Under sudo nothing is made anew: root may find another Python, and its files in $(BUILD) would be in the user's way.
 install: $(if $(SUDO_UID),,runtime build)
-	@scripts/install "$(DESTDIR)" "$(PREFIX)"
+	@scripts/install "$(DESTDIR)" "$(PREFIX)" $(BUILD)
 
 clean:
 	@[ ! -f $(BUILD)/build.ninja ] || ninja -C $(BUILD) -t clean
 	@rm -rf $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz
 
 distclean:
-	@rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz deps
+	@rm -rf $(BUILD) $(WASM) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz deps
