@@ -62,12 +62,11 @@ void pool_assign(struct wasm *w)
 
 struct census {
   unsigned alive, starting, idle, queued;
-  uint64_t need_bytes; /* of the largest run that waits */
 };
 
-static struct census take_census(const struct wasm *w)
+static struct census take_census(struct wasm *w)
 {
-  struct census c = { .need_bytes = w->config.worker_memory_bytes };
+  struct census c = { 0 };
   for (unsigned i = 0; i < w->config.max_running; i++) {
     enum worker_state s = w->workers[i].state;
     c.starting += s == WORKER_JOINING || s == WORKER_LOADING;
@@ -78,7 +77,7 @@ static struct census take_census(const struct wasm *w)
     if (r->state != RUN_QUEUED || r->cancel_asked)
       continue;
     c.queued++;
-    c.need_bytes = MF_MAX(c.need_bytes, pool_need_bytes(w, r));
+    w->need_bytes = MF_MAX(w->need_bytes, pool_need_bytes(w, r));
   }
   return c;
 }
@@ -137,7 +136,7 @@ void pool_settle(struct wasm *w, uint64_t now_ns)
     struct worker *k = find_free(w);
     if (!k)
       break;
-    worker_spawn(k, c.need_bytes);
+    worker_spawn(k, w->need_bytes);
     wanted--;
     if (k->state == WORKER_LEAVING)
       return; /* it could not even be born: not again before its end was counted */

@@ -73,6 +73,7 @@ void wasm_fail_first(struct wasm *w, const struct mf_err *why)
 {
   w->state = WASM_FAILED;
   w->down = *why;
+  w->down.code = MF_E_UNAVAILABLE;
   wasm_kick(w);
 }
 
@@ -356,6 +357,7 @@ enum mf_code mf_wasm_new_with(struct mf_loop *loop, const struct mf_wasm_config 
   w->config.ready_workers = MF_MIN(config->ready_workers, config->max_running);
   w->program = config->program ? mf_xstrdup(config->program) : NULL;
   w->runtime = *runtime;
+  w->need_bytes = config->worker_memory_bytes;
   w->code_fd = -1;
   w->ready = ready;
   w->ready_user = user;

@@ -1,0 +1,762 @@
+/* The provider against workers that are played by the test: also those that lie. */
+#include "unit.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "fake-worker.h"
+#include "sandbox/frames.h"
+#include "sandbox/job.h"
+#include "wasm/abi.h"
+#include "base/banned.h"
+
+static void assert_ended(const struct fake_run *r, enum mf_run_status status, enum mf_run_reason reason,
+                         const char *diagnostic)
+{
+  assert_int_equal(r->finished_n, 1);
+  if (r->result->status != status || r->result->reason != reason)
+    fail_msg("got %s/%s, expected %s/%s", mf_run_status_name(r->result->status), mf_run_reason_name(r->result->reason),
+             mf_run_status_name(status), mf_run_reason_name(reason));
+  assert_string_equal(r->result->diagnostic, diagnostic);
+}
+
+/* A run that succeeds at once in worker i: the provider works. */
+static void assert_works(struct fake *f, unsigned i)
+{
+  const struct mf_sandbox_spec spec = fake_spec("print(1)");
+  struct fake_run *r = fake_start(f, &spec);
+  uint64_t serial = fake_take_call(f, i);
+  fake_send_began(f, i, serial);
+  fake_send_output(f, i, serial, false, "1\n", false);
+  const struct mf_worker_done done = fake_done(serial);
+  fake_send_done(f, i, &done);
+  UNTIL(f, r->released_n > 0);
+  assert_ended(r, MF_RUN_SUCCEEDED, MF_REASON_EXIT, "");
+  assert_string_equal(r->result->out.ptr, "1\n");
+}
+
+/* ---- a normal life ---- */
+
+static void runs_a_program(void **state)
+{
+  struct fake f;
+  fake_init(&f);
+  fake_open_up(&f);
+  struct mf_sandbox_spec spec = fake_spec("print('hi')");
+  spec.limits.memory_bytes = 128u << 20;
+  struct fake_run *r = fake_start(&f, &spec);
+  assert_int_equal(mf_provider_busy(f.provider), 1);
+
+  struct mf_worker_call call;
+  mf_auto_close int job_fd = -1;
+  fake_take(&f, 0, MF_WORKER_CALL, &call, sizeof(call), &job_fd);
+  assert_int_equal(call.wall_ns, spec.limits.wall_ms * 1000000);
+  assert_int_equal(call.fuel, f.config.default_fuel);
+  assert_int_equal(call.memory_bytes, 128u << 20);
+  assert_int_equal(call.stdout_bytes, spec.limits.stdout_bytes + 4);
+  assert_int_equal(call.stderr_bytes, spec.limits.stderr_bytes + 4);
+  assert_int_equal(call.artifact_bytes, spec.limits.artifact_bytes);
+  assert_int_equal(call.artifact_count, spec.limits.artifact_count);
+  assert_int_equal(call.stop_on_output, 0);
+  struct mf_job job;
+  struct mf_err err;
+  assert_ok(mf_job_map(job_fd, &job, &err), &err);
+  assert_true(mf_str_eq(job.source, spec.source));
+  mf_job_done(&job);
+
+  fake_send_began(&f, 0, call.serial);
+  fake_send_output(&f, 0, call.serial, false, "h", false);
+  fake_send_output(&f, 0, call.serial, true, "warn\n", false);
+  UNTIL(&f, r->output_n == 2);
+  assert_int_equal(r->started_n, 1);
+  fake_send_output(&f, 0, call.serial, false, "i\n", false);
+  struct mf_worker_done done = fake_done(call.serial);
+  done.word = MF_GUEST_WORD(1, MF_UNCAUGHT_EXCEPTION);
+  fake_send_done(&f, 0, &done);
+  UNTIL(&f, r->released_n == 1);
+  assert_ended(r, MF_RUN_FAILED, MF_REASON_EXCEPTION, "");
+  assert_string_equal(r->result->out.ptr, "hi\n");
+  assert_string_equal(r->result->err.ptr, "warn\n");
+  assert_int_equal(r->result->exit_code, 1);
+  assert_int_equal(r->result->duration_us, 12345);
+  assert_int_equal(r->result->cpu_ms, 7);
+  assert_int_equal(r->result->memory_peak_bytes, 32u << 20);
+  assert_int_equal(mf_provider_busy(f.provider), 0);
+  fake_close(&f);
+}
+
+static void the_receipt_says_what_was_seen(void **state)
+{
+  struct fake f;
+  fake_init(&f);
+  fake_open_up(&f);
+  assert_works(&f, 0);
+  const struct mf_receipt *got = &f.runs[0].result->receipt;
+  assert_string_equal(got->provider, "wasm");
+  assert_string_equal(got->isolation, "full");
+  assert_string_equal(got->layers, "wasm,fuel,seccomp,no_new_privs,rlimit");
+  assert_string_equal(got->seccomp_sha256, "c0ffee");
+  assert_string_equal(got->memory_control, "rlimit");
+  assert_string_equal(got->runtime_id, "python-wasm-test");
+  assert_string_equal(got->runtime_digest, "sha256:00");
+  assert_string_equal(got->python_version, "3.13.5");
+  assert_string_equal(got->start, "pool");
+  assert_int_equal(got->limits.fuel, f.config.default_fuel);
+  char code_sha256[MF_SHA256_HEX_N];
+  mf_sha256_of(MF_STR("print(1)"), code_sha256);
+  assert_string_equal(got->code_sha256, code_sha256);
+  assert_int_equal(mf_provider_caps(f.provider), MF_CAP_FILES | MF_CAP_FUEL | MF_CAP_MEMORY);
+  fake_close(&f);
+}
+
+static void starts_more_workers_when_needed_and_no_more_than_places(void **state)
+{
+  struct fake f;
+  fake_init(&f);
+  fake_open_up(&f);
+  const struct mf_sandbox_spec spec = fake_spec("x");
+  struct fake_run *a = fake_start(&f, &spec), *b = fake_start(&f, &spec), *none = NULL;
+  struct mf_err err;
+  assert_int_equal(fake_try(&f, &spec, &none, &err), MF_E_CAPACITY);
+  UNTIL(&f, f.spawn_n == 2);
+  fake_get_ready(&f, 1);
+  for (unsigned i = 0; i < 2; i++) {
+    uint64_t serial = fake_take_call(&f, i);
+    fake_send_began(&f, i, serial);
+    const struct mf_worker_done done = fake_done(serial);
+    fake_send_done(&f, i, &done);
+  }
+  UNTIL(&f, a->released_n == 1 && b->released_n == 1);
+  assert_string_equal(a->result->receipt.start, "pool");
+  assert_string_equal(b->result->receipt.start, "cold");
+  struct mf_wasm_info info;
+  mf_wasm_info(f.provider, &info);
+  assert_int_equal(info.workers, 2);
+  assert_int_equal(info.busy, 0);
+  assert_int_equal(info.started_n, 2);
+  assert_int_equal(info.calls_n, 3); /* with the probe */
+  assert_string_equal(info.memory_control, "rlimit");
+  fake_close(&f);
+}
+
+static void an_idle_worker_that_nobody_needs_ends(void **state)
+{
+  struct fake f;
+  fake_init(&f);
+  f.seam.times.idle_ms = 1;
+  fake_open_up(&f);
+  const struct mf_sandbox_spec spec = fake_spec("x");
+  struct fake_run *a = fake_start(&f, &spec), *b = fake_start(&f, &spec);
+  UNTIL(&f, f.spawn_n == 2);
+  fake_get_ready(&f, 1);
+  for (unsigned i = 0; i < 2; i++) {
+    uint64_t serial = fake_take_call(&f, i);
+    fake_send_began(&f, i, serial);
+    const struct mf_worker_done done = fake_done(serial);
+    fake_send_done(&f, i, &done);
+  }
+  UNTIL(&f, a->released_n == 1 && b->released_n == 1);
+  UNTIL(&f, fake_is_gone(&f, 0) || fake_is_gone(&f, 1));
+  struct mf_wasm_info info;
+  for (unsigned i = 0; i < 20; i++)
+    fake_slice(&f);
+  mf_wasm_info(f.provider, &info);
+  assert_int_equal(info.workers, 1); /* the ready one stays */
+  fake_close(&f);
+}
+
+static void a_worker_is_replaced_after_its_calls(void **state)
+{
+  struct fake f;
+  fake_init(&f);
+  f.config.calls_max = 2; /* the probe is one */
+  fake_open_up(&f);
+  assert_works(&f, 0);
+  UNTIL(&f, fake_is_gone(&f, 0) && f.spawn_n == 2);
+  fake_get_ready(&f, 1);
+  assert_works(&f, 1);
+  fake_close(&f);
+}
+
+static void a_run_from_inside_finished_takes_the_same_worker(struct fake_run *r)
+{
+  if (r->fake->run_n < 2) {
+    const struct mf_sandbox_spec spec = fake_spec("again");
+    (void)fake_start(r->fake, &spec);
+  }
+}
+
+static void the_place_is_free_inside_finished(void **state)
+{
+  struct fake f;
+  fake_init(&f);
+  f.config.max_running = 1;
+  fake_open_up(&f);
+  const struct mf_sandbox_spec spec = fake_spec("x");
+  struct fake_run *a = fake_start(&f, &spec);
+  a->on_finished = a_run_from_inside_finished_takes_the_same_worker;
+  for (unsigned n = 0; n < 2; n++) {
+    uint64_t serial = fake_take_call(&f, 0);
+    fake_send_began(&f, 0, serial);
+    const struct mf_worker_done done = fake_done(serial);
+    fake_send_done(&f, 0, &done);
+  }
+  UNTIL(&f, f.run_n == 2 && f.runs[1].released_n == 1);
+  assert_int_equal(f.spawn_n, 1);
+  fake_close(&f);
+}
+
+/* ---- limits ---- */
+
+static void past_the_cap_a_run_is_cut_or_stopped(void **state)
+{
+  struct fake f;
+  fake_init(&f);
+  fake_open_up(&f);
+  struct mf_sandbox_spec spec = fake_spec("x");
+  spec.limits.stdout_bytes = 4;
+  struct fake_run *a = fake_start(&f, &spec);
+  uint64_t serial = fake_take_call(&f, 0);
+  fake_send_began(&f, 0, serial);
+  fake_send_output(&f, 0, serial, false, "12345678", true);
+  struct mf_worker_done done = fake_done(serial);
+  fake_send_done(&f, 0, &done);
+  UNTIL(&f, a->released_n == 1);
+  assert_ended(a, MF_RUN_SUCCEEDED, MF_REASON_EXIT, "");
+  assert_string_equal(a->result->out.ptr, "1234");
+  assert_true(a->result->out_truncated);
+
+  spec.limits.output_policy = MF_OUTPUT_STOP;
+  struct fake_run *b = fake_start(&f, &spec);
+  struct mf_worker_call call;
+  fake_take(&f, 0, MF_WORKER_CALL, &call, sizeof(call), NULL);
+  assert_int_equal(call.stop_on_output, 1);
+  fake_send_began(&f, 0, call.serial);
+  fake_send_output(&f, 0, call.serial, false, "12345678", true);
+  done = fake_done(call.serial);
+  done.end = MF_END_OUTPUT;
+  fake_send_done(&f, 0, &done);
+  UNTIL(&f, b->released_n == 1);
+  assert_ended(b, MF_RUN_LIMIT, MF_REASON_OUTPUT, "");
+  assert_works(&f, 0); /* the same worker */
+  fake_close(&f);
+}
+
+static void repaired_text_past_its_cap_stops_the_run_too(void **state)
+{
+  struct fake f;
+  fake_init(&f);
+  fake_open_up(&f);
+  struct mf_sandbox_spec spec = fake_spec("x");
+  spec.limits.stdout_bytes = 8;
+  spec.limits.output_policy = MF_OUTPUT_STOP;
+  struct fake_run *r = fake_start(&f, &spec);
+  uint64_t serial = fake_take_call(&f, 0);
+  fake_send_began(&f, 0, serial);
+  fake_send_output(&f, 0, serial, false, "\xff\xff\xff\xff", false); /* 12 bytes of U+FFFD */
+  UNTIL(&f, r->released_n == 1);
+  assert_ended(r, MF_RUN_LIMIT, MF_REASON_OUTPUT, "");
+  assert_true(fake_is_gone(&f, 0));
+  fake_close(&f);
+}
+
+/* ---- files ---- */
+
+static void files_become_artifacts(void **state)
+{
+  struct fake f;
+  fake_init(&f);
+  fake_open_up(&f);
+  static const struct mf_sandbox_file input = { MF_STR("in.txt"), MF_STR("input") };
+  struct mf_sandbox_spec spec = fake_spec("x");
+  spec.files = &input;
+  spec.file_n = 1;
+  struct fake_run *r = fake_start(&f, &spec);
+  uint64_t serial = fake_take_call(&f, 0);
+  fake_send_began(&f, 0, serial);
+  fake_send_file(&f, 0, serial, "b.txt", "bee");
+  fake_send_file(&f, 0, serial, "in.txt", "input"); /* as it was */
+  fake_send_file(&f, 0, serial, "a/c.csv", "x,y\n");
+  fake_send_file(&f, 0, serial, "../up", "no");
+  fake_send_file(&f, 0, serial, "b.txt", "twice");
+  fake_send_file(&f, 0, serial, "late", NULL);
+  struct mf_worker_done done = fake_done(serial);
+  done.file_left_n = 2;
+  fake_send_done(&f, 0, &done);
+  UNTIL(&f, r->released_n == 1);
+  assert_ended(r, MF_RUN_SUCCEEDED, MF_REASON_EXIT, "");
+  const struct mf_sandbox_result *got = r->result;
+  assert_int_equal(got->artifact_n, 2);
+  assert_string_equal(got->artifacts[0].path, "a/c.csv");
+  assert_string_equal(got->artifacts[1].path, "b.txt");
+  assert_int_equal(got->artifacts[1].size_bytes, 3);
+  char sha256[MF_SHA256_HEX_N], text[8] = "";
+  mf_sha256_of(MF_STR("bee"), sha256);
+  assert_string_equal(got->artifacts[1].sha256, sha256);
+  assert_int_equal(read(got->artifacts[1].fd, text, sizeof(text)), 3);
+  assert_string_equal(text, "bee");
+  assert_int_equal(got->rejected_n, 4);
+  assert_string_equal(got->rejected[0].path, "../up");
+  assert_string_equal(got->rejected[1].path, "b.txt");
+  assert_string_equal(got->rejected[2].path, "late");
+  assert_string_equal(got->rejected[3].path, "\xe2\x80\xa6 and 2 more");
+  fake_close(&f);
+}
+
+static void many_files_are_collected_on_a_thread_while_the_worker_goes_on(void **state)
+{
+  struct fake f;
+  fake_init(&f);
+  fake_open_up(&f);
+  const struct mf_sandbox_spec spec = fake_spec("x");
+  struct fake_run *a = fake_start(&f, &spec);
+  uint64_t serial = fake_take_call(&f, 0);
+  fake_send_began(&f, 0, serial);
+  for (unsigned i = 0; i < 40; i++) {
+    char name[16];
+    snprintf(name, sizeof(name), "f%02u", i);
+    fake_send_file(&f, 0, serial, name, name);
+    fake_slice(&f);
+  }
+  const struct mf_worker_done done = fake_done(serial);
+  fake_send_done(&f, 0, &done);
+  assert_works(&f, 0);
+  UNTIL(&f, a->released_n == 1);
+  assert_int_equal(a->result->artifact_n, 40);
+  fake_close(&f);
+}
+
+/* ---- workers that fail ---- */
+
+static void a_worker_that_dies_ends_its_run_and_no_other(void **state)
+{
+  struct fake f;
+  fake_init(&f);
+  fake_open_up(&f);
+  const struct mf_sandbox_spec spec = fake_spec("x");
+  struct fake_run *r = fake_start(&f, &spec);
+  uint64_t serial = fake_take_call(&f, 0);
+  fake_send_began(&f, 0, serial);
+  fake_send_output(&f, 0, serial, false, "so far", false);
+  fake_die(&f, 0);
+  UNTIL(&f, r->released_n == 1);
+  assert_ended(r, MF_RUN_FAILED, MF_REASON_WORKER_CRASH, MF_WASM_DIAG_CRASHED);
+  assert_string_equal(r->result->out.ptr, "so far");
+  assert_string_equal(r->result->receipt.isolation, "full");
+  assert_int_equal(mf_provider_busy(f.provider), 0);
+  UNTIL(&f, f.spawn_n == 2);
+  fake_get_ready(&f, 1);
+  assert_works(&f, 1);
+  fake_close(&f);
+}
+
+static void a_broken_worker_is_replaced(void **state)
+{
+  struct fake f;
+  fake_init(&f);
+  fake_open_up(&f);
+  const struct mf_sandbox_spec spec = fake_spec("x");
+  struct fake_run *r = fake_start(&f, &spec);
+  uint64_t serial = fake_take_call(&f, 0);
+  struct mf_worker_done done = fake_done(serial);
+  done.end = MF_END_BROKEN;
+  fake_send_done(&f, 0, &done);
+  UNTIL(&f, r->released_n == 1);
+  assert_ended(r, MF_RUN_FAILED, MF_REASON_WORKER_CRASH, MF_WASM_DIAG_CRASHED);
+  UNTIL(&f, fake_is_gone(&f, 0) && f.spawn_n == 2);
+  fake_get_ready(&f, 1);
+  assert_works(&f, 1);
+  fake_close(&f);
+}
+
+static void a_silent_worker_is_given_up(void **state)
+{
+  struct fake f;
+  fake_init(&f);
+  fake_open_up(&f);
+  struct wasm *w = (struct wasm *)f.provider;
+  w->seam.times.silence_ms = 1;
+  const struct mf_sandbox_spec spec = fake_spec("x");
+  struct fake_run *r = fake_start(&f, &spec);
+  UNTIL(&f, r->released_n == 1); /* no BEGAN */
+  assert_ended(r, MF_RUN_FAILED, MF_REASON_WORKER_CRASH, MF_WASM_DIAG_SILENT);
+
+  w->seam.times.silence_ms = 20000;
+  w->seam.times.grace_ms = 1;
+  UNTIL(&f, f.spawn_n == 2);
+  fake_get_ready(&f, 1);
+  struct mf_sandbox_spec quick = fake_spec("x");
+  quick.limits.wall_ms = 1;
+  r = fake_start(&f, &quick);
+  uint64_t serial = fake_take_call(&f, 1);
+  fake_send_began(&f, 1, serial);
+  UNTIL(&f, r->released_n == 1); /* no DONE */
+  assert_ended(r, MF_RUN_FAILED, MF_REASON_WORKER_CRASH, MF_WASM_DIAG_SILENT);
+  fake_close(&f);
+}
+
+/* ---- workers that lie ---- */
+
+enum lie {
+  LIE_SHORT,
+  LIE_UNKNOWN,
+  LIE_DOWNWARD,
+  LIE_OTHER_SERIAL,
+  LIE_BEGAN_TWICE,
+  LIE_OUTPUT_FIRST,
+  LIE_DONE_FIRST,
+  LIE_TOO_MUCH_OUTPUT,
+  LIE_OUTPUT_AFTER_DROP,
+  LIE_OUTPUT_AFTER_FILE,
+  LIE_FILE_FIRST,
+  LIE_TOO_MANY_FILES,
+  LIE_READY_AGAIN,
+  LIE_FATAL_LATE,
+  LIE_N
+};
+
+static void tell(struct fake *f, unsigned i, uint64_t serial, enum lie lie)
+{
+  static const char junk[3] = "abc";
+  const uint32_t unknown[16] = { 77 };
+  const struct mf_worker_call down = { .type = MF_WORKER_CALL, .serial = serial };
+  const struct mf_worker_fatal fatal = { .type = MF_WORKER_FATAL };
+  const struct mf_worker_done done = fake_done(serial);
+  switch (lie) {
+  case LIE_SHORT:
+    fake_send(f, i, junk, sizeof(junk), -1);
+    return;
+  case LIE_UNKNOWN:
+    fake_send(f, i, unknown, sizeof(unknown), -1);
+    return;
+  case LIE_DOWNWARD:
+    fake_send(f, i, &down, sizeof(down), -1);
+    return;
+  case LIE_OTHER_SERIAL:
+    fake_send_began(f, i, serial - 1);
+    return;
+  case LIE_BEGAN_TWICE:
+    fake_send_began(f, i, serial);
+    fake_send_began(f, i, serial);
+    return;
+  case LIE_OUTPUT_FIRST:
+    fake_send_output(f, i, serial, false, "x", false);
+    return;
+  case LIE_DONE_FIRST:
+    fake_send_done(f, i, &done);
+    return;
+  case LIE_TOO_MUCH_OUTPUT:
+    fake_send_began(f, i, serial);
+    fake_send_output(f, i, serial, false, "0123456789", false);
+    return;
+  case LIE_OUTPUT_AFTER_DROP:
+    fake_send_began(f, i, serial);
+    fake_send_output(f, i, serial, false, "0", true);
+    fake_send_output(f, i, serial, false, "1", false);
+    return;
+  case LIE_OUTPUT_AFTER_FILE:
+    fake_send_began(f, i, serial);
+    fake_send_file(f, i, serial, "a", "b");
+    fake_send_output(f, i, serial, false, "1", false);
+    return;
+  case LIE_FILE_FIRST:
+    fake_send_file(f, i, serial, "a", "b");
+    return;
+  case LIE_TOO_MANY_FILES:
+    fake_send_began(f, i, serial);
+    fake_send_file(f, i, serial, "a", "b");
+    fake_send_file(f, i, serial, "b", "b");
+    fake_send_file(f, i, serial, "c", "b"); /* the limit is 2 */
+    return;
+  case LIE_READY_AGAIN:
+    fake_send_ready(f, i);
+    return;
+  case LIE_FATAL_LATE:
+    fake_send(f, i, &fatal, sizeof(fatal), -1);
+    return;
+  case LIE_N:
+    break;
+  }
+}
+
+static void a_worker_that_lies_is_ended_and_only_its_run_with_it(void **state)
+{
+  struct fake f;
+  fake_init(&f);
+  fake_open_up(&f);
+  struct mf_sandbox_spec spec = fake_spec("x");
+  spec.limits.stdout_bytes = 4;
+  spec.limits.artifact_count = 2;
+  for (unsigned lie = 0; lie < LIE_N; lie++) {
+    struct fake_run *r = fake_start(&f, &spec);
+    uint64_t serial = fake_take_call(&f, lie);
+    tell(&f, lie, serial, lie);
+    UNTIL(&f, r->released_n == 1);
+    assert_ended(r, MF_RUN_FAILED, MF_REASON_WORKER_CRASH, MF_WASM_DIAG_CRASHED);
+    assert_int_equal(r->result->artifact_n, 0);
+    UNTIL(&f, fake_is_gone(&f, lie) && f.spawn_n == lie + 2);
+    fake_get_ready(&f, lie + 1);
+    fake_slice(&f);
+  }
+  assert_works(&f, LIE_N);
+  fake_close(&f);
+}
+
+static void an_idle_worker_that_speaks_is_ended(void **state)
+{
+  struct fake f;
+  fake_init(&f);
+  fake_open_up(&f);
+  fake_send_output(&f, 0, 1, false, "nobody asked", false);
+  UNTIL(&f, fake_is_gone(&f, 0) && f.spawn_n == 2);
+  fake_get_ready(&f, 1);
+  assert_works(&f, 1);
+  fake_close(&f);
+}
+
+static void a_forged_end_hurts_its_own_result_only(void **state)
+{
+  struct fake f;
+  fake_init(&f);
+  fake_open_up(&f);
+  const struct mf_sandbox_spec spec = fake_spec("x");
+  struct fake_run *r = fake_start(&f, &spec);
+  uint64_t serial = fake_take_call(&f, 0);
+  fake_send_began(&f, 0, serial);
+  struct mf_worker_done done = fake_done(serial);
+  done.word = -1;
+  done.fuel_used = UINT64_MAX;
+  done.file_left_n = done.file_other_n = UINT32_MAX;
+  fake_send_done(&f, 0, &done);
+  UNTIL(&f, r->released_n == 1);
+  assert_ended(r, MF_RUN_FAILED, MF_REASON_EXIT, "");
+  assert_int_equal(r->result->exit_code, 255);
+  assert_works(&f, 0);
+  fake_close(&f);
+}
+
+/* ---- cancel and close ---- */
+
+static void cancel_ends_the_worker_and_frees_the_place(void **state)
+{
+  struct fake f;
+  fake_init(&f);
+  fake_open_up(&f);
+  const struct mf_sandbox_spec spec = fake_spec("x");
+  struct fake_run *r = fake_start(&f, &spec);
+  uint64_t serial = fake_take_call(&f, 0);
+  fake_send_began(&f, 0, serial);
+  UNTIL(&f, r->started_n == 1);
+  mf_sandbox_cancel(r->run);
+  mf_sandbox_cancel(r->run);
+  assert_int_equal(r->finished_n, 0); /* never inside the call */
+  UNTIL(&f, r->released_n == 1);
+  assert_ended(r, MF_RUN_CANCELLED, MF_REASON_CANCELLED, "");
+  UNTIL(&f, fake_is_gone(&f, 0) && f.spawn_n == 2);
+  fake_get_ready(&f, 1);
+  assert_works(&f, 1);
+  fake_close(&f);
+}
+
+static void a_waiting_run_can_be_cancelled(void **state)
+{
+  struct fake f;
+  fake_init(&f);
+  fake_open(&f);
+  const struct mf_sandbox_spec spec = fake_spec("x");
+  struct fake_run *r = fake_start(&f, &spec); /* before there is a worker */
+  mf_sandbox_cancel(r->run);
+  UNTIL(&f, r->released_n == 1);
+  assert_ended(r, MF_RUN_CANCELLED, MF_REASON_CANCELLED, "");
+  assert_string_equal(r->result->receipt.isolation, "none");
+  fake_close(&f);
+}
+
+static void closing_ends_what_runs_and_waits(void **state)
+{
+  unsigned fds = fake_open_fds();
+  struct fake f;
+  fake_init(&f);
+  fake_open_up(&f);
+  const struct mf_sandbox_spec spec = fake_spec("x");
+  struct fake_run *a = fake_start(&f, &spec), *b = fake_start(&f, &spec);
+  uint64_t serial = fake_take_call(&f, 0);
+  fake_send_began(&f, 0, serial);
+  UNTIL(&f, a->started_n == 1);
+  fake_close(&f); /* checks that both have ended and were released */
+  (void)b;
+  assert_int_equal(fake_open_fds(), fds);
+}
+
+static void closing_before_ready_says_so(void **state)
+{
+  struct fake f;
+  fake_init(&f);
+  fake_open(&f);
+  fake_close(&f);
+  assert_int_equal(f.ready_code, MF_E_GONE);
+}
+
+/* ---- birth ---- */
+
+static void a_worker_that_cannot_start_is_the_reason(void **state)
+{
+  struct fake f;
+  fake_init(&f);
+  fake_open(&f);
+  UNTIL(&f, f.spawn_n == 1);
+  const struct mf_worker_fatal fatal = { .type = MF_WORKER_FATAL, .sys = 1, "drop capabilities: \x1b[31mno" };
+  fake_send(&f, 0, &fatal, sizeof(fatal), -1);
+  UNTIL(&f, f.ready_n == 1);
+  assert_int_equal(f.ready_code, MF_E_UNAVAILABLE);
+  assert_non_null(strstr(f.ready_err.msg, "cannot start: drop capabilities: \\x1b[31mno"));
+  const struct mf_sandbox_spec spec = fake_spec("x");
+  struct fake_run *none;
+  struct mf_err err;
+  assert_int_equal(fake_try(&f, &spec, &none, &err), MF_E_UNAVAILABLE);
+  fake_close(&f);
+}
+
+static void a_probe_that_fails_is_the_reason(void **state)
+{
+  struct fake f;
+  fake_init(&f);
+  fake_open(&f);
+  UNTIL(&f, f.spawn_n == 1);
+  fake_get_ready(&f, 0);
+  uint64_t serial = fake_take_call(&f, 0);
+  fake_send_began(&f, 0, serial);
+  struct mf_worker_done done = fake_done(serial);
+  done.end = MF_END_ABORT;
+  fake_send_done(&f, 0, &done);
+  UNTIL(&f, f.ready_n == 1);
+  assert_int_equal(f.ready_code, MF_E_UNAVAILABLE);
+  assert_non_null(strstr(f.ready_err.msg, "reason 'signal'"));
+  fake_close(&f);
+}
+
+static void no_process_at_all_is_the_reason(void **state)
+{
+  struct fake f;
+  fake_init(&f);
+  f.refuses_spawn = true;
+  fake_open(&f);
+  UNTIL(&f, f.ready_n == 1);
+  assert_int_equal(f.ready_code, MF_E_UNAVAILABLE);
+  assert_non_null(strstr(f.ready_err.msg, "refused by the test"));
+  fake_close(&f);
+}
+
+static void later_failures_are_tried_again_and_runs_do_not_wait_for_ever(void **state)
+{
+  struct fake f;
+  fake_init(&f);
+  f.config.ready_workers = 0;
+  f.seam.times.backoff_min_ms = f.seam.times.backoff_max_ms = 60000;
+  fake_open_up(&f);
+  struct wasm *w = (struct wasm *)f.provider;
+  fake_die(&f, 0);
+  struct mf_wasm_info info;
+  do {
+    fake_slice(&f);
+    mf_wasm_info(f.provider, &info);
+  } while (info.workers > 0);
+  w->start_fail_n = 2; /* two have failed already */
+  const struct mf_sandbox_spec spec = fake_spec("x");
+  struct fake_run *r = fake_start(&f, &spec);
+  UNTIL(&f, f.spawn_n == 2);
+  fake_die(&f, 1);
+  UNTIL(&f, r->released_n == 1);
+  assert_ended(r, MF_RUN_FAILED, MF_REASON_UNAVAILABLE, "the WebAssembly worker ended before it was ready");
+
+  w->retry_ns = 0; /* the pause is over */
+  r = fake_start(&f, &spec);
+  UNTIL(&f, f.spawn_n == 3);
+  fake_get_ready(&f, 2);
+  uint64_t serial = fake_take_call(&f, 2);
+  fake_send_began(&f, 2, serial);
+  const struct mf_worker_done done = fake_done(serial);
+  fake_send_done(&f, 2, &done);
+  UNTIL(&f, r->released_n == 1);
+  assert_ended(r, MF_RUN_SUCCEEDED, MF_REASON_EXIT, "");
+  fake_close(&f);
+}
+
+static void a_call_that_needs_more_memory_gets_a_worker_that_has_it(void **state)
+{
+  struct fake f;
+  fake_init(&f);
+  f.config.max_running = 1;
+  fake_open_up(&f);
+  uint64_t before = f.worker_config.data_bytes;
+  assert_true(before >= f.config.worker_memory_bytes);
+  struct mf_sandbox_spec spec = fake_spec("x");
+  spec.limits.memory_bytes = 3ull << 30;
+  struct fake_run *r = fake_start(&f, &spec);
+  UNTIL(&f, fake_is_gone(&f, 0) && f.spawn_n == 2);
+  assert_true(f.worker_config.data_bytes >= (3ull << 30) + MF_WASM_WORKER_OVERHEAD_BYTES);
+  fake_get_ready(&f, 1);
+  struct mf_worker_call call;
+  fake_take(&f, 1, MF_WORKER_CALL, &call, sizeof(call), NULL);
+  assert_int_equal(call.memory_bytes, 3ull << 30);
+  fake_send_began(&f, 1, call.serial);
+  const struct mf_worker_done done = fake_done(call.serial);
+  fake_send_done(&f, 1, &done);
+  UNTIL(&f, r->released_n == 1);
+  fake_close(&f);
+}
+
+static void wrong_settings_are_refused(void **state)
+{
+  struct fake f;
+  fake_init(&f);
+  const struct mf_wasm_runtime_info info = { .id = "x" };
+  struct mf_wasm_config c = f.config;
+  struct mf_err err;
+  c.max_running = 0;
+  assert_int_equal(mf_wasm_new_with(f.loop, &c, &info, -1, &f.seam, NULL, NULL, &f.provider, &err), MF_E_INPUT);
+  c.max_running = 257;
+  assert_int_equal(mf_wasm_new_with(f.loop, &c, &info, -1, &f.seam, NULL, NULL, &f.provider, &err), MF_E_INPUT);
+  c = f.config;
+  c.calls_max = 0;
+  assert_int_equal(mf_wasm_new_with(f.loop, &c, &info, -1, &f.seam, NULL, NULL, &f.provider, &err), MF_E_INPUT);
+  c = f.config;
+  c.default_fuel = 0;
+  assert_int_equal(mf_wasm_new_with(f.loop, &c, &info, -1, &f.seam, NULL, NULL, &f.provider, &err), MF_E_INPUT);
+  f.ready_n = 1; /* nobody promised one */
+  fake_close(&f);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(runs_a_program),
+    cmocka_unit_test(the_receipt_says_what_was_seen),
+    cmocka_unit_test(starts_more_workers_when_needed_and_no_more_than_places),
+    cmocka_unit_test(an_idle_worker_that_nobody_needs_ends),
+    cmocka_unit_test(a_worker_is_replaced_after_its_calls),
+    cmocka_unit_test(the_place_is_free_inside_finished),
+    cmocka_unit_test(past_the_cap_a_run_is_cut_or_stopped),
+    cmocka_unit_test(repaired_text_past_its_cap_stops_the_run_too),
+    cmocka_unit_test(files_become_artifacts),
+    cmocka_unit_test(many_files_are_collected_on_a_thread_while_the_worker_goes_on),
+    cmocka_unit_test(a_worker_that_dies_ends_its_run_and_no_other),
+    cmocka_unit_test(a_broken_worker_is_replaced),
+    cmocka_unit_test(a_silent_worker_is_given_up),
+    cmocka_unit_test(a_worker_that_lies_is_ended_and_only_its_run_with_it),
+    cmocka_unit_test(an_idle_worker_that_speaks_is_ended),
+    cmocka_unit_test(a_forged_end_hurts_its_own_result_only),
+    cmocka_unit_test(cancel_ends_the_worker_and_frees_the_place),
+    cmocka_unit_test(a_waiting_run_can_be_cancelled),
+    cmocka_unit_test(closing_ends_what_runs_and_waits),
+    cmocka_unit_test(closing_before_ready_says_so),
+    cmocka_unit_test(a_worker_that_cannot_start_is_the_reason),
+    cmocka_unit_test(a_probe_that_fails_is_the_reason),
+    cmocka_unit_test(no_process_at_all_is_the_reason),
+    cmocka_unit_test(later_failures_are_tried_again_and_runs_do_not_wait_for_ever),
+    cmocka_unit_test(a_call_that_needs_more_memory_gets_a_worker_that_has_it),
+    cmocka_unit_test(wrong_settings_are_refused),
+  };
+  return cmocka_run_group_tests_name("wasm provider", tests, NULL, NULL);
+}
