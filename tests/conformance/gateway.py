@@ -107,7 +107,7 @@ def check(server, case):
     if (model["status"], item["status"]) != (status, status):
         problems.append("status %r, item %r, expected %r: %r" % (model["status"], item["status"], status, told[:600]))
         return problems
-    problems += stdout_problems(case, model["stdout"]) + stderr_problems(case, status, model["stderr"])
+    problems += stdout_problems(case, model["stdout"]) + stderr_problems(case, status, case.seen(model["stderr"]))
     logs = [{"type": "logs", "logs": model[s]} for s in ("stdout", "stderr") if model[s]]
     if item["outputs"] != logs:
         problems.append("outputs %r, expected %r" % (item["outputs"], logs))

@@ -164,6 +164,7 @@ def check(door, case, is_plain):
             return None, ["%s: %s" % (type(e).__name__, e)]
         if is_plain:
             got["truncated"] = {"stdout": False, "stderr": False}
+        got["stderr"] = case.seen(got["stderr"])
         problems += expect.result(got, want)
         outputs.append(got["stdout"])
     if case.repeat.get("distinct") and len(set(outputs)) != len(outputs):

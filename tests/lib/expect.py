@@ -18,6 +18,11 @@ def _one_of(value, wanted):
     return value in wanted if isinstance(wanted, list) else value == wanted
 
 
+def unmarked(text):
+    """A traceback without the lines that mark places in those above them: versions of Python mark differently."""
+    return re.sub(r"^ *[~^]+ *\n", "", text, flags=re.M) if isinstance(text, str) else text
+
+
 def text(name, got, want):
     """`want` is the exact text, or an object of conditions."""
     if isinstance(want, str):

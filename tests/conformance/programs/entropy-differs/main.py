@@ -1,6 +1,5 @@
 import os
 import secrets
-import ssl
 import tempfile
 import uuid
 

@@ -1,0 +1,5 @@
+try:
+    bytearray(1 << 30)
+except MemoryError:
+    print("too much")
+print("on")
