@@ -50,7 +50,7 @@ def module(work, cross, table):
     c_files = sorted((WASM / "guest").glob("*.c"))
     if not c_files:
         raise Failure("runtime/wasm/guest has no C files")
-    key = digest("module 1", key_of(cross.folder), key_of(table), WASM / "guest", *SHARED_HEADERS, tools.wasi_identity(),
+    key = digest("module 2", key_of(cross.folder), key_of(table), WASM / "guest", *SHARED_HEADERS, tools.wasi_identity(),
                  CC, CFLAGS, str(STACK_BYTES), str(INITIAL_BYTES))
     return work.step("module", key, "linking the guest", lambda d: link(work, d, cross, table, c_files))
 
@@ -62,7 +62,7 @@ def link(work, d, cross, table, c_files):
         work.run("module", CC.split() + CFLAGS.split() +
                  ["-std=gnu23", "-D_GNU_SOURCE", "-D_WASI_EMULATED_SIGNAL", "-D_WASI_EMULATED_GETPID",
                   "-D_WASI_EMULATED_PROCESS_CLOCKS", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-c23-extensions",
-                  "-ffile-prefix-map=%s/=" % ROOT, "-I", cross.folder / "include", "-I", cross.folder / "include" / "internal",
+                  "-DNDEBUG", "-ffile-prefix-map=%s/=" % ROOT, "-ffile-prefix-map=%s/=python/" % cross.folder, "-I", cross.folder / "include", "-I", cross.folder / "include" / "internal",
                   "-I", WASM.parent, "-I", ROOT / "src" / "sandbox" / "include", "-I", table, "--embed-dir=%s" % table,
                   "-c", source, "-o", objects[-1]], d)
     libraries = sorted((cross.folder / "lib").glob("*.a"), key=lambda p: (p.name != "libpython3.13.a", p.name))
