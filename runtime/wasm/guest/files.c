@@ -1,11 +1,12 @@
 /* What the program left below MFG_DATA. Uses no malloc: it may be called after a run that was stopped anywhere, also
- * within malloc. Texts come from memory that is asked for anew. */
+ * within malloc. Texts have some room of their own, then memory that is asked for anew. */
 #include "guest.h"
 #include "memfs.h"
 
 #include <string.h>
 
 #define WASM_PAGE 65536u
+#define TEXTS_BYTES (256u << 10) /* there also when a program has used up its memory */
 
 struct texts {
   uint8_t *at, *end;
@@ -71,7 +72,8 @@ const struct mf_guest_files *mfg_files_list(void)
 {
   static struct mf_guest_file files[MF_GUEST_FILES_MAX];
   static struct mf_guest_files list;
-  struct texts texts = { 0 };
+  static uint8_t room[TEXTS_BYTES];
+  struct texts texts = { room, room + sizeof room };
   struct mfs_node *top, *folder;
   list = (struct mf_guest_files){ .files = (uint32_t)(uintptr_t)files };
   if (!mfs.root || mfs_lookup(mfs.root, MFG_DATA, sizeof MFG_DATA - 1, false, &top) != 0 || top->type != MFS_FOLDER)

@@ -5,9 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A file may take what there is, but not the last of it: Python has to be able to say so. */
-#define KEEP_FREE (512u << 10)
-#define PROBE_FROM (64u << 10) /* smaller growth is not worth the question */
+/* Files may take what there is, but not the last of it: Python has to be able to say so, and takes memory by the MiB.
+ */
+#define KEEP_FREE (2u << 20)
+
+bool mfs_has_room(size_t n)
+{
+  void *volatile probe = malloc(n + KEEP_FREE); /* volatile: else the compiler takes it away and answers yes */
+  bool has = probe != NULL;
+  free(probe);
+  return has;
+}
 
 void mfs_touch(struct mfs_node *node)
 {
@@ -39,12 +47,8 @@ static mfs_errno own(struct mfs_node *f, uint64_t want)
   if (f->owned && want <= f->cap)
     return 0;
   uint32_t exact = want ? (uint32_t)want : 1, cap = exact + exact / 4 + 32;
-  if (exact >= PROBE_FROM) {
-    void *probe = malloc(exact - (f->owned ? f->cap : 0) + KEEP_FREE);
-    if (!probe)
-      return __WASI_ERRNO_NOSPC;
-    free(probe);
-  }
+  if (!mfs_has_room(exact - (f->owned ? f->cap : 0)))
+    return __WASI_ERRNO_NOSPC;
   uint8_t *p = get(f, cap);
   if (!p && cap > exact) {
     cap = exact;

@@ -9,7 +9,7 @@ struct mfs mfs;
 
 struct mfs_node *mfs_new(enum mfs_type type, uint16_t mode)
 {
-  struct mfs_node *node = calloc(1, sizeof *node);
+  struct mfs_node *node = mfs_has_room(sizeof *node) ? calloc(1, sizeof *node) : NULL;
   if (!node)
     return NULL;
   node->type = (uint8_t)type;

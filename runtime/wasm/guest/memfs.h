@@ -77,6 +77,7 @@ const struct mfs_entry *mfs_next(const struct mfs_node *folder, uint64_t seq);
 void mfs_folder_done(struct mfs_node *folder);
 
 /* ---- content (memfs-file.c) ---- */
+bool mfs_has_room(size_t n); /* for n bytes, and something for the rest of the program */
 void mfs_borrow(struct mfs_node *file, const void *data, uint32_t n); /* as its whole content */
 uint32_t mfs_read(struct mfs_node *file, uint64_t at, void *to, uint32_t n);
 mfs_errno mfs_write(struct mfs_node *file, uint64_t at, const void *from, uint32_t n);

@@ -21,11 +21,11 @@ import _sitebuiltins  # noqa: E402
 MODULES = """
 abc argparse array ast asyncio base64 bisect calendar cmath codecs collections collections.abc colorsys concurrent.futures
 configparser contextlib contextvars copy csv dataclasses datetime decimal difflib email.message email.parser enum errno
-fnmatch fractions functools getpass glob graphlib gzip hashlib heapq hmac html html.parser http.client importlib.machinery
+fnmatch fractions functools getpass glob graphlib gzip hashlib heapq hmac html html.parser importlib.machinery
 importlib.metadata importlib.resources importlib.util inspect io itertools json keyword linecache locale logging
 math mimetypes multiprocessing numbers operator os pathlib pickle pkgutil platform pprint queue random re reprlib runpy secrets
 select selectors shlex shutil signal socket stat statistics string stringprep struct subprocess symtable tempfile
-textwrap threading time timeit tokenize traceback types typing unicodedata unittest urllib.parse urllib.request uuid
+textwrap threading time timeit tokenize traceback types typing unicodedata unittest urllib.parse uuid
 warnings weakref xml.etree.ElementTree zipfile zlib zoneinfo
 encodings.ascii encodings.idna encodings.latin_1 encodings.utf_16 encodings.utf_8_sig encodings.cp1252
 """

@@ -31,11 +31,19 @@ SKIPPED_MODULES = {"antigravity", "turtle", "bz2", "lzma", "ssl", "pty", "tty", 
 SYSCONFIG = ("_sysconfigdata__wasi_wasm32-wasi",
              "build_time_vars = {'TZPATH': '/usr/share/zoneinfo', 'SOABI': 'cpython-313-wasm32-wasi', 'Py_GIL_DISABLED': 0, "
              "'EXT_SUFFIX': '.so', 'prefix': '/usr', 'exec_prefix': '/usr', 'VERSION': '3.13'}\n")
+LIBRARY = "/usr/lib/python3.13/"
+IMPORT_SYSTEM = {"importlib._bootstrap", "importlib._bootstrap_external"}
 OWN = ("boot", "display", "lacks", "loop")
 # Our frames in the traceback of an import are left out as the import system's own are.
 OWN_FILES = {"lacks": "<frozen importlib._bootstrap_external>"}
 ZONES_LEFT_OUT = {"posix", "right", "localtime", "posixrules", "Factory", "leapseconds", "leap-seconds.list", "leapseconds.awk",
                   "SECURITY", "+VERSION", "iso3166.tab", "zone.tab", "tzdata.zi"}
+
+
+def file_of(module, path):
+    """What code is said to come from: the __file__ of its module (start.c: stdlib_dir), since inspect, warnings and
+    importlib.resources compare the two. The import system is known by other names, and left out of tracebacks."""
+    return "<frozen %s>" % module if module in IMPORT_SYSTEM else LIBRARY + path.replace(os.sep, "/")
 
 
 def library(root):
@@ -51,7 +59,7 @@ def library(root):
             module = ".".join(p for p in (package, "" if base == "__init__" else base) if p)
             if module and module not in SKIPPED_MODULES and not module.startswith("_sysconfigdata"):
                 with open(os.path.join(where, name), "rb") as f:
-                    yield module, f.read(), "<frozen %s>" % module, base == "__init__"
+                    yield module, f.read(), file_of(module, os.path.relpath(os.path.join(where, name), root)), base == "__init__"
     yield SYSCONFIG[0], SYSCONFIG[1].encode(), "<frozen %s>" % SYSCONFIG[0], False
 
 

@@ -36,11 +36,13 @@ for where, name in ((_thread, "start_new_thread"), (_thread, "start_new"), (_thr
 
 # ---- processes ----
 import subprocess
+import concurrent.futures.process
 import multiprocessing
 import multiprocessing.context
 import multiprocessing.process
 
 lack(subprocess.Popen, "__init__", OSError, "subprocess", NO_PROCESSES)
+lack(concurrent.futures.process.ProcessPoolExecutor, "__init__", OSError, "concurrent.futures.ProcessPoolExecutor", NO_PROCESSES)
 lack(multiprocessing.process.BaseProcess, "start", OSError, "multiprocessing.Process.start", NO_PROCESSES)
 for name in ("Barrier", "BoundedSemaphore", "Condition", "Event", "JoinableQueue", "Lock", "Manager", "Pipe", "Pool", "Queue",
              "RLock", "Semaphore", "SimpleQueue"):
@@ -54,6 +56,24 @@ lack(socket.socket, "__init__", OSError, "socket.socket", NO_NETWORK)
 for name in ("getaddrinfo", "gethostbyname", "gethostbyname_ex", "gethostbyaddr", "getnameinfo", "getfqdn",
              "create_connection", "create_server", "socketpair", "fromfd"):
     lack(socket, name, OSError, f"socket.{name}", NO_NETWORK)
+import http.client
+
+
+class HTTPSConnection(http.client.HTTPConnection):
+    """So that an address with https fails for want of a network, as one with http does."""
+
+    default_port = 443
+
+    def __init__(self, host, port=None, *, timeout=socket._GLOBAL_DEFAULT_TIMEOUT, source_address=None, context=None,
+                 blocksize=8192):
+        super().__init__(host, port, timeout, source_address, blocksize)
+
+
+HTTPSConnection.__module__ = "http.client"
+http.client.HTTPSConnection = HTTPSConnection
+http.client._create_https_context = lambda http_version: None
+import urllib.request
+
 socket.gethostname = lambda: os.uname().nodename
 
 # ---- os ----
@@ -128,7 +148,8 @@ def add_to_os():
 OS_LACKS = {
     NO_PROCESSES: "fork forkpty system popen wait waitpid waitid wait3 wait4 kill killpg posix_spawn posix_spawnp spawnl spawnle "
                   "spawnlp spawnlpe spawnv spawnve spawnvp spawnvpe pidfd_open setsid getpgid setpgid getsid nice",
-    "it has no pipes, devices or terminals": "pipe pipe2 mkfifo mknod openpty tcgetpgrp ttyname login_tty eventfd memfd_create",
+    "it has no pipes, devices or terminals": "pipe pipe2 mkfifo mknod openpty tcgetpgrp ttyname login_tty eventfd memfd_create "
+                                             "get_terminal_size",
     "it has one user": "chown lchown fchown chroot getlogin setuid setgid getgroups initgroups getresuid",
 }
 LACKING = {name: words(f"os.{name}", why) for why, names in OS_LACKS.items() for name in names.split()}

@@ -5,12 +5,14 @@ import asyncio.unix_events
 import selectors
 import time
 
+NO_NETWORK = "connections are not available in the WebAssembly sandbox: it has no network"
+
 
 class _TimeSelector(selectors._BaseSelectorImpl):
     """Waits; no descriptor can ever become ready."""
 
     def register(self, fileobj, events, data=None):
-        raise OSError(58, "descriptors cannot be watched in the WebAssembly sandbox: it has no network and no pipes")
+        raise OSError(58, NO_NETWORK)
 
     def select(self, timeout=None):
         # Nothing but a timer can wake a loop with one thread: without one it would wait for ever, and so it does.
@@ -36,6 +38,9 @@ class _UnixSelectorEventLoop(asyncio.unix_events._UnixSelectorEventLoop):
 
     def _process_self_data(self, data):
         pass
+
+    getaddrinfo = guest["raiser"]("getaddrinfo", OSError, 58, NO_NETWORK)
+    getnameinfo = guest["raiser"]("getnameinfo", OSError, 58, NO_NETWORK)
 
     def add_signal_handler(self, sig, callback, *args):
         raise NotImplementedError("signal handlers of a loop are not available in the WebAssembly sandbox: nothing sends signals")
