@@ -53,13 +53,15 @@ def open_streams():
     program."""
     for name, fd in (("stdout", 1), ("stderr", 2)):
         raw = io.open(fd, "wb", buffering=8192, closefd=False)
+        raw.raw.name = f"<{name}>"
         errors = "backslashreplace" if name == "stderr" else "surrogateescape"
         stream = io.TextIOWrapper(raw, encoding="utf-8", errors=errors, line_buffering=True)
         stream.mode = "w"
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
-    sys.stdin = sys.__stdin__ = io.TextIOWrapper(
-        io.open(0, "rb", closefd=False), encoding="utf-8", errors="surrogateescape")
+    raw = io.open(0, "rb", closefd=False)
+    raw.raw.name = "<stdin>"
+    sys.stdin = sys.__stdin__ = io.TextIOWrapper(raw, encoding="utf-8", errors="surrogateescape")
     sys.stdin.mode = "r"
 
 
