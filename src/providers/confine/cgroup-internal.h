@@ -11,6 +11,9 @@
 /* The leaf into which the provider and the supervisor step aside, so that their v2 group may have children. */
 #define MF_CGROUP_HOST_PREFIX "mayfly-host-"
 
+#define MF_CGROUP_NAME_MAX 80
+#define MF_CGROUP_SERIAL_MAX 255u
+
 /* One slot's group: a directory in v2, up to two in v1. */
 struct mf_cgroup_group {
   bool is_made;
@@ -37,6 +40,7 @@ struct mf_cgroup {
   bool has_pids;
   bool is_v2;
   bool without_parent;
+  unsigned serial; /* 0, or its number among the managers of this process */
   struct mf_cgroup_dirs dirs;
   uint64_t memory_bytes;
   uint32_t pids;
@@ -63,6 +67,9 @@ int mf_cgroup_put_u64(int dirfd, const char *path, uint64_t v);
 bool mf_cgroup_get(int dirfd, const char *path, char *ret, size_t n);
 /* The number after `key` in "key N\n…" lines; the first number of the text when key is "". */
 bool mf_cgroup_number(const char *text, const char *key, uint64_t *ret);
+
+/* The name of the directory that holds our groups. */
+void mf_cgroup_name(const struct mf_cgroup *cg, char *ret, size_t n);
 
 void mf_cgroup_group_drop(struct mf_cgroup *cg, unsigned slot, int *ret_error);
 

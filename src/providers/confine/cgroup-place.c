@@ -192,15 +192,18 @@ enum mf_code mf_cgroup_check_self(const char *tail, unsigned n, struct mf_err *e
 
 bool mf_cgroup_name_parse(const char *name, pid_t *ret_pid, uint64_t *ret_start)
 {
-  struct mf_str rest = mf_str_of(name), pid, start;
+  struct mf_str rest = mf_str_of(name), pid, start, serial;
   if (!mf_str_starts(rest, MF_CGROUP_PREFIX))
     return false;
   size_t skip = strlen(mf_str_starts(rest, MF_CGROUP_HOST_PREFIX) ? MF_CGROUP_HOST_PREFIX : MF_CGROUP_PREFIX);
   rest.ptr += skip;
   rest.len -= skip;
-  if (!next_part(&rest, '-', &pid) || !next_part(&rest, '-', &start) || rest.ptr)
+  if (!next_part(&rest, '-', &pid) || !next_part(&rest, '-', &start))
     return false;
-  uint64_t p, s;
+  uint64_t p, s, n;
+  if (rest.ptr && (!next_part(&rest, '-', &serial) || rest.ptr ||
+                   mf_parse_u64(serial, "number", 1, MF_CGROUP_SERIAL_MAX, &n, NULL)))
+    return false;
   if (mf_parse_u64(pid, "pid", 1, INT32_MAX, &p, NULL) || mf_parse_u64(start, "start time", 1, UINT64_MAX, &s, NULL))
     return false;
   *ret_pid = (pid_t)p;

@@ -235,10 +235,20 @@ enum mf_code mf_cgroup_slot_join(struct mf_cgroup *cg, unsigned slot, int ret_fd
   return MF_OK;
 }
 
+void mf_cgroup_name(const struct mf_cgroup *cg, char *ret, size_t n)
+{
+  char serial[16] = "";
+  if (cg->serial)
+    snprintf(serial, sizeof serial, "-%u", cg->serial);
+  snprintf(ret, n, MF_CGROUP_PREFIX "%d-%llu%s", (int)getpid(), (unsigned long long)mf_cgroup_start_time(getpid()),
+           serial);
+}
+
 void mf_cgroup_slot_tail(const struct mf_cgroup *cg, unsigned slot, char *ret, size_t n)
 {
-  snprintf(ret, n, MF_CGROUP_PREFIX "%d-%llu/%u", (int)getpid(), (unsigned long long)mf_cgroup_start_time(getpid()),
-           slot);
+  char name[MF_CGROUP_NAME_MAX];
+  mf_cgroup_name(cg, name, sizeof name);
+  snprintf(ret, n, "%s/%u", name, slot);
 }
 
 /* "cgroup.procs" has one number a line. */

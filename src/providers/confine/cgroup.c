@@ -116,12 +116,17 @@ static void drop_root(struct mf_cgroup *cg, int which)
   cg->root[which].path[0] = '\0';
 }
 
-static int make_root(struct mf_cgroup *cg, int which, const char *base)
+/* Another manager of this process has the name: it holds the lock, for as long as it lives. */
+static bool is_taken(int fd)
 {
-  char *path = cg->root[which].path;
-  int n = snprintf(path, MF_CGROUP_PATH_MAX, "%s/" MF_CGROUP_PREFIX "%d-%llu", base, (int)getpid(),
-                   (unsigned long long)mf_cgroup_start_time(getpid()));
-  if (n >= MF_CGROUP_PATH_MAX)
+  return flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
+static int open_root(struct mf_cgroup *cg, int which, const char *base)
+{
+  char *path = cg->root[which].path, name[MF_CGROUP_NAME_MAX];
+  mf_cgroup_name(cg, name, sizeof name);
+  if (snprintf(path, MF_CGROUP_PATH_MAX, "%s/%s", base, name) >= MF_CGROUP_PATH_MAX)
     return ENAMETOOLONG;
   if (cg->dirs.make(path) != 0 && errno != EEXIST)
     return errno;
@@ -131,13 +136,29 @@ static int make_root(struct mf_cgroup *cg, int which, const char *base)
     (void)cg->dirs.remove(path);
     return error;
   }
-  (void)flock(cg->root[which].fd, LOCK_EX | LOCK_NB);
   return 0;
+}
+
+static int make_root(struct mf_cgroup *cg, int which, const char *base)
+{
+  /* One name in both hierarchies. */
+  bool is_named = which == MF_CGROUP_ROOT_PIDS && cg->root[MF_CGROUP_ROOT_MEMORY].fd >= 0;
+  for (;;) {
+    int error = open_root(cg, which, base);
+    if (error || !is_taken(cg->root[which].fd))
+      return error;
+    mf_close_ptr(&cg->root[which].fd);
+    cg->root[which].path[0] = '\0';
+    if (is_named || cg->serial == MF_CGROUP_SERIAL_MAX)
+      return EEXIST;
+    cg->serial++;
+  }
 }
 
 /* ---- v2: a group with processes may not hand controllers to its children ---- */
 
-/* True when nobody but us (and our parent, where that is the provider) lives in the group: then it is ours to arrange. */
+/* True when nobody but us (and our parent, where that is the provider) lives in the group: then it is ours to arrange.
+ */
 static bool is_exclusive(const struct mf_cgroup *cg, const char *dir)
 {
   char path[MF_CGROUP_PATH_MAX + 64], text[256];

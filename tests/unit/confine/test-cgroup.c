@@ -87,6 +87,9 @@ static void names(void **state)
   assert_int_equal(start, 345);
   assert_true(mf_cgroup_name_parse("mayfly-host-7-18446744073709551615", &pid, &start));
   assert_int_equal(pid, 7);
+  assert_true(mf_cgroup_name_parse("mayfly-12-345-6", &pid, &start));
+  assert_int_equal(pid, 12);
+  assert_int_equal(start, 345);
   static const char *const wrong[] = { "",
                                        "mayfly",
                                        "mayfly-",
@@ -94,7 +97,10 @@ static void names(void **state)
                                        "mayfly-1-",
                                        "mayfly-x-1",
                                        "mayfly-1-x",
-                                       "mayfly-1-2-3",
+                                       "mayfly-1-2-",
+                                       "mayfly-1-2-0",
+                                       "mayfly-1-2-256",
+                                       "mayfly-1-2-3-4",
                                        "mayfly--1-2",
                                        "Mayfly-1-2",
                                        "mayfly-0-1",
@@ -535,6 +541,31 @@ static void real_groups_hold(void **state)
   assert_int_not_equal(access(path, F_OK), 0);
 }
 
+/* Two managers of one process do not share a name: what one removes is not the other's. */
+static void two_managers_of_a_process(void **state)
+{
+  struct mf_err why = { 0 };
+  char tails[2][128];
+  struct mf_cgroup *first = new_real(&why), *second = new_real(&why);
+  if (mf_cgroup_kind(first) != MF_CGROUP_V1 || mf_cgroup_kind(second) != MF_CGROUP_V1) {
+    mf_cgroup_free(second);
+    mf_cgroup_free(first);
+    print_message("# two memory control groups cannot be made side by side here: %s\n", why.msg);
+    skip();
+  }
+  mf_cgroup_slot_tail(first, 0, tails[0], sizeof tails[0]);
+  mf_cgroup_slot_tail(second, 0, tails[1], sizeof tails[1]);
+  assert_string_not_equal(tails[0], tails[1]);
+  int status = run_in_slot(second, 20 * MB);
+  assert_true(WIFEXITED(status));
+  release_slot(second, 0);
+  mf_cgroup_free(first);
+  status = run_in_slot(second, 100 * MB);
+  assert_true(WIFSIGNALED(status));
+  release_slot(second, 0);
+  mf_cgroup_free(second);
+}
+
 /* A pids group stops a bomb where the user namespace does not. */
 static void real_pids_hold(void **state)
 {
@@ -630,6 +661,7 @@ int main(void)
     cmocka_unit_test_setup_teardown(sweeps_only_what_the_dead_left, make_tree, remove_tree),
 #ifndef UNDER_TSAN
     cmocka_unit_test(real_groups_hold),
+    cmocka_unit_test(two_managers_of_a_process),
     cmocka_unit_test(real_pids_hold),
 #endif
     cmocka_unit_test(real_sweep),

@@ -1,6 +1,6 @@
 /* Control groups of the sandboxes: one per slot, made by the supervisor, joined by the guest itself.
  *
- *   <our own group>/mayfly-<pid>-<start time>/<slot>
+ *   <our own group>/mayfly-<pid>-<start time>/<slot>, with -<n> at the name of a process's second manager and on
  *
  * v2 where memory and pids are delegated to us, v1 on hybrid hosts, else nothing (the watchdog then counts). The parent
  * directory is locked (flock) for as long as its supervisor lives, so that nobody sweeps what is in use. Only groups
@@ -37,7 +37,7 @@ MF_MUST_USE enum mf_code mf_cgroup_check_self(const char *tail, unsigned n, stru
 /* The same of the text of /proc/self/cgroup. */
 unsigned mf_cgroup_count_tail(const char *cgroup, const char *tail);
 
-/* "mayfly-<pid>-<start time>" → both numbers; false for any other name. */
+/* "mayfly-<pid>-<start time>[-<n>]" → the first two numbers; false for any other name. */
 bool mf_cgroup_name_parse(const char *name, pid_t *ret_pid, uint64_t *ret_start);
 /* The start time of a live process in clock ticks since boot; 0 when there is none. */
 uint64_t mf_cgroup_start_time(pid_t pid);
@@ -84,7 +84,7 @@ bool mf_cgroup_is_active(const struct mf_cgroup *cg); /* memory or pids: a child
 /* Makes slot's group ready and gives the cgroup.procs descriptors that the child writes "0" to (borrowed). */
 MF_MUST_USE enum mf_code mf_cgroup_slot_join(struct mf_cgroup *cg, unsigned slot, int ret_fds[2], unsigned *ret_n,
                                              struct mf_err *err);
-/* The end of the path of a slot's group in each hierarchy: "mayfly-<pid>-<start time>/<slot>". */
+/* The end of the path of a slot's group in each hierarchy: "mayfly-<pid>-<start time>[-<n>]/<slot>". */
 void mf_cgroup_slot_tail(const struct mf_cgroup *cg, unsigned slot, char *ret, size_t n);
 /* Whether a process is in all groups of a slot, by the kernel's own word. True where there are none. */
 bool mf_cgroup_slot_holds(struct mf_cgroup *cg, unsigned slot, pid_t pid);
