@@ -30,7 +30,7 @@ SKIPPED_MODULES = {"antigravity", "turtle", "bz2", "lzma", "ssl", "pty", "tty", 
                    "multiprocessing.popen_spawn_win32", "encodings.mbcs", "encodings.oem"}
 SYSCONFIG = ("_sysconfigdata__wasi_wasm32-wasi",
              "build_time_vars = {'TZPATH': '/usr/share/zoneinfo', 'SOABI': 'cpython-313-wasm32-wasi', 'Py_GIL_DISABLED': 0, "
-             "'EXT_SUFFIX': '.so', 'prefix': '/usr', 'exec_prefix': '/usr', 'VERSION': '3.13'}\n")
+             "'EXT_SUFFIX': '.so', 'WITH_DOC_STRINGS': 1, 'prefix': '/usr', 'exec_prefix': '/usr', 'VERSION': '3.13'}\n")
 LIBRARY = "/usr/lib/python3.13/"
 IMPORT_SYSTEM = {"importlib._bootstrap", "importlib._bootstrap_external"}
 OWN = ("boot", "display", "lacks", "loop")
