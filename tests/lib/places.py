@@ -36,7 +36,7 @@ def runtime():
 def wasm_runtime():
     """The folder of the wasm provider's runtime (scripts/setup-wasm-runtime), or None."""
     for candidate in (os.environ.get("MF_WASM_RUNTIME"), os.environ.get("MAYFLY_WASM_RUNTIME"), os.path.join(BUILD, "wasm"),
-                      os.path.join(ROOT, "build", "wasm")):
+                      os.path.join(ROOT, "build-wasm", "wasm")):
         if candidate and os.path.exists(os.path.join(candidate, "manifest.json")):
             return candidate
     return None
