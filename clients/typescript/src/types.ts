@@ -4,7 +4,7 @@ export type TaskStatus = "queued" | "running" | "succeeded" | "failed" | "timed_
 
 /** Why a task ended as it did. A newer server may know more reasons. */
 export type TaskReason =
-  | "exit" | "exception" | "signal" | "wall_time" | "cpu" | "memory" | "output" | "pids" | "disk"
+  | "exit" | "exception" | "signal" | "wall_time" | "cpu" | "fuel" | "memory" | "output" | "pids" | "disk"
   | "cancelled" | "worker_crash" | "unavailable" | "interrupted" | (string & {});
 
 /** An input. `content` is base64 when it is a string (see `inputFile`); bytes and blobs are uploaded as they are. */
