@@ -108,28 +108,12 @@ static enum mf_code check_name(const struct mf_task_draft *d, struct mf_str name
   return MF_OK;
 }
 
-static enum mf_code start_put(struct mf_task_draft *d, struct mf_fiber *self, struct mf_task_fault *fault,
-                              struct mf_err *err)
-{
-  unsigned tries = 0;
-  enum mf_code code = MF_OK;
-  if (!d->tasks->parts.files)
-    return MF_OK;
-  d->has_folder = true;
-  do
-    code = mf_file_put_new(d->tasks->parts.files, self, mf_str_of(d->id), &d->put, err);
-  while (tasks_again(code, self, &tries));
-  return code ? blame_store(fault, code, err) : MF_OK;
-}
-
 enum mf_code mf_task_draft_file(struct mf_task_draft *d, struct mf_fiber *self, struct mf_str name,
                                 struct mf_task_fault *fault, struct mf_err *err)
 {
   enum mf_code code = d->is_open ? mf_task_draft_file_end(d, self, fault, err) : MF_OK;
   if (!code)
     code = check_name(d, name, fault, err);
-  if (!code)
-    code = start_put(d, self, fault, err);
   if (code)
     return code;
   d->inputs = mf_xrealloc(d->inputs, (d->input_n + 1) * sizeof(*d->inputs));
@@ -141,34 +125,81 @@ enum mf_code mf_task_draft_file(struct mf_task_draft *d, struct mf_fiber *self, 
   return MF_OK;
 }
 
-/* Small inputs of a task that starts at once are not read back from the disk. One that is not whole here, is. */
-static void keep_beside(struct mf_task_draft *d, struct mf_str data)
+static enum mf_code write_put(struct mf_file_put *put, struct mf_fiber *self, struct mf_str data, struct mf_err *err)
 {
-  struct task_input *in = &d->inputs[d->input_n - 1];
-  if (d->bytes + data.len > TASKS_INPUTS_KEPT_MAX)
-    mf_buf_truncate(&in->data, 0);
-  else if (in->data.len == in->ref.size_bytes)
-    (void)!mf_buf_append_str(&in->data, data);
+  unsigned tries = 0;
+  enum mf_code code;
+  do
+    code = mf_file_put_write(put, self, data, err);
+  while (tasks_again(code, self, &tries));
+  return code;
 }
 
+/* From now on the file that arrives goes to the disk, with what is here of it. */
+static enum mf_code start_put(struct mf_task_draft *d, struct mf_fiber *self, struct mf_err *err)
+{
+  struct task_input *in = &d->inputs[d->input_n - 1];
+  unsigned tries = 0;
+  enum mf_code code;
+  d->has_folder = true;
+  do
+    code = mf_file_put_new(d->tasks->parts.files, self, mf_str_of(d->id), &d->put, err);
+  while (tasks_again(code, self, &tries));
+  if (!code)
+    code = write_put(d->put, self, mf_buf_str(&in->data), err);
+  mf_buf_done(&in->data);
+  mf_buf_init(&in->data, MF_INPUT_BYTES_MAX);
+  return code;
+}
+
+/* Small inputs need no disk until it is known that their task has to wait. */
 static enum mf_code keep_data(struct mf_task_draft *d, struct mf_fiber *self, struct mf_str data, struct mf_err *err)
 {
   struct mf_tasks *t = d->tasks;
-  unsigned tries = 0;
-  enum mf_code code;
-  if (!t->parts.files) {
-    if (t->memory_bytes + data.len > TASKS_MEMORY_BYTES_MAX)
-      return mf_fail(err, MF_E_LIMIT, 0, "the memory for files is full");
-    code = mf_buf_append_str(&d->inputs[d->input_n - 1].data, data);
-    t->memory_bytes += code ? 0 : data.len;
-    return code ? mf_fail(err, code, 0, "the input is too large") : MF_OK;
+  enum mf_code code = MF_OK;
+  if (t->parts.files && (d->put || d->bytes + data.len > TASKS_INPUTS_KEPT_MAX)) {
+    if (!d->put)
+      code = start_put(d, self, err);
+    return code ? code : write_put(d->put, self, data, err);
   }
-  do
-    code = mf_file_put_write(d->put, self, data, err);
-  while (tasks_again(code, self, &tries));
-  if (!code)
-    keep_beside(d, data);
+  if (!t->parts.files && t->memory_bytes + data.len > TASKS_MEMORY_BYTES_MAX)
+    return mf_fail(err, MF_E_LIMIT, 0, "the memory for files is full");
+  code = mf_buf_append_str(&d->inputs[d->input_n - 1].data, data);
+  t->memory_bytes += code || t->parts.files ? 0 : data.len;
+  return code ? mf_fail(err, code, 0, "the input is too large") : MF_OK;
+}
+
+static enum mf_code finish_put(struct mf_file_put *put, struct mf_fiber *self, struct task_input *in,
+                               struct mf_err *err)
+{
+  enum mf_code code = mf_file_put_finish(put, self, &in->ref, err);
+  in->is_on_disk = code == MF_OK;
   return code;
+}
+
+/* What is in memory only goes to the disk: the task will wait, and a restart must find all of it. */
+enum mf_code task_draft_to_disk(struct mf_task_draft *d, struct mf_fiber *self, struct task_input *inputs, unsigned n,
+                                struct mf_task_fault *fault, struct mf_err *err)
+{
+  struct mf_files *files = d->tasks->parts.files;
+  enum mf_code code = MF_OK;
+  for (unsigned i = 0; files && i < n && !code; i++) {
+    struct mf_file_put *put = NULL;
+    unsigned tries = 0;
+    if (inputs[i].is_on_disk)
+      continue;
+    d->has_folder = true;
+    do
+      code = mf_file_put_new(files, self, mf_str_of(d->id), &put, err);
+    while (tasks_again(code, self, &tries));
+    if (!code)
+      code = write_put(put, self, mf_buf_str(&inputs[i].data), err);
+    if (!code)
+      code = finish_put(put, self, &inputs[i], err);
+    else
+      mf_file_put_abort(put, self);
+  }
+  return code ? blame_store(fault, code, err) : MF_OK;
 }
 
 enum mf_code mf_task_draft_data(struct mf_task_draft *d, struct mf_fiber *self, struct mf_str data,
@@ -198,7 +229,7 @@ enum mf_code mf_task_draft_file_end(struct mf_task_draft *d, struct mf_fiber *se
   if (d->put) {
     struct mf_file_put *put = d->put;
     d->put = NULL;
-    enum mf_code code = mf_file_put_finish(put, self, &in->ref, err);
+    enum mf_code code = finish_put(put, self, in, err);
     if (code)
       return blame_store(fault, code, err);
   } else {

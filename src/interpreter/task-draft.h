@@ -19,6 +19,9 @@ struct mf_task_draft {
 
 /* Without its files and inputs, which are somebody else's by now or gone. */
 void task_draft_drop(struct mf_task_draft *d);
+/* Puts those inputs on the disk that are in memory only, under the draft's id. Nothing without files on disk. */
+MF_MUST_USE enum mf_code task_draft_to_disk(struct mf_task_draft *d, struct mf_fiber *self, struct task_input *inputs,
+                                            unsigned n, struct mf_task_fault *fault, struct mf_err *err);
 /* The message is in an mf_err already. Returns code. */
 enum mf_code task_blame(struct mf_task_fault *fault, enum mf_code code, const char *fault_code, const char *param);
 

@@ -328,9 +328,11 @@ static void enlist(struct mf_tasks *t, struct task *k, enum place place, bool is
 }
 
 /* k is hidden in the table while the database takes it. */
-static enum mf_code submit(struct mf_tasks *t, struct mf_fiber *self, struct task *k, struct mf_str source,
-                           struct mf_task_submitted *ret, unsigned *ret_retry_s, struct mf_err *err)
+static enum mf_code submit(struct mf_task_draft *d, struct mf_fiber *self, struct task *k, struct mf_str source,
+                           struct mf_task_submitted *ret, unsigned *ret_retry_s, struct mf_task_fault *fault,
+                           struct mf_err *err)
 {
+  struct mf_tasks *t = d->tasks;
   const struct task *same = find_same_key(t, k);
   if (same && !same->is_hidden)
     return replay(same->fingerprint, mf_str_of(same->id), k, ret, err);
@@ -348,7 +350,11 @@ static enum mf_code submit(struct mf_tasks *t, struct mf_fiber *self, struct tas
   memcpy(ret->id, k->id, sizeof(ret->id));
   keep_code(k, source);
   bool is_early = false;
-  enum mf_code code = store(t, self, k, source, &is_early, ret, err);
+  enum mf_code code = MF_OK;
+  if (place == PLACE_QUEUE)
+    code = task_draft_to_disk(d, self, k->inputs, k->input_n, fault, err);
+  if (!code)
+    code = store(t, self, k, source, &is_early, ret, err);
   if (!code && !ret->is_replay) {
     enlist(t, k, place, is_early);
     return MF_OK;
@@ -373,7 +379,7 @@ enum mf_code mf_tasks_submit(struct mf_tasks *t, struct mf_fiber *self, struct m
     return code;
   }
   struct task *k = make_task(d, r, idempotency_key);
-  code = submit(t, self, k, r->code, ret, ret_retry_s, err);
+  code = submit(d, self, k, r->code, ret, ret_retry_s, fault, err);
   if ((code || ret->is_replay) && d->has_folder)
     tasks_remove_files(t, self, d->id);
   if ((code || ret->is_replay) && k->held_bytes > 0) { /* refused before it came into the table */

@@ -11,6 +11,7 @@ struct task_input {
   struct mf_file_ref ref;
   struct csv_hint hint;
   struct mf_buf data; /* the content; with files on disk only for a while: shorter than ref says where it is not here */
+  bool is_on_disk;
 };
 
 /* A fiber that waits for something new of a task. On its stack. */

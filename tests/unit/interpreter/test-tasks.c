@@ -336,6 +336,17 @@ static void a_key_that_wants_it_all(struct rig *r)
 
 /* ---- idempotency ---- */
 
+enum { LARGE = 70000 }; /* more than is kept beside the disk */
+
+/* A text of that many of these letters; the caller frees. */
+static char *large_text(char letter)
+{
+  char *text = mf_xmalloc(LARGE + 1);
+  memset(text, letter, LARGE);
+  text[LARGE] = 0;
+  return text;
+}
+
 /* Whoever asks again for what is known needs no place, also where the task has left memory. */
 static void the_same_key_when_the_queue_is_full(struct rig *r)
 {
@@ -361,7 +372,8 @@ static void the_same_key_when_the_queue_is_full(struct rig *r)
 
 static void the_same_key_again(struct rig *r)
 {
-  static const char *const files[] = { "f", "1", NULL }, *const others[] = { "f", "2", NULL };
+  mf_auto_free char *one = large_text('1'), *two = large_text('2');
+  const char *const files[] = { "f", one, NULL }, *const others[] = { "f", two, NULL };
   struct mf_task_submitted first, again;
   assert_ok(rig_try_submit_files(r, "me", "x", "key", files, &first), &r->err);
   assert_false(first.is_replay);
@@ -412,8 +424,9 @@ static void submit_in_fiber(void *user)
   unsigned retry_s = 0;
   mf_task_request_default(&request);
   struct mf_task_draft *d = mf_task_draft_new(s->r->tasks, MF_STR("me"));
-  s->code = mf_task_draft_file(d, s->fiber, MF_STR("f"), &s->fault, &s->err);
-  assert_ok(s->code, &s->err);
+  mf_auto_free char *large = large_text('1');
+  assert_ok(mf_task_draft_file(d, s->fiber, MF_STR("f"), &s->fault, &s->err), &s->err);
+  assert_ok(mf_task_draft_data(d, s->fiber, mf_str_of(large), &s->fault, &s->err), &s->err);
   s->code = mf_tasks_submit(s->r->tasks, s->fiber, d, &request, MF_STR("key"), &s->ret, &retry_s, &s->fault, &s->err);
   s->shown = mf_tasks_get(s->r->tasks, s->fiber, MF_STR("me"), mf_str_of(s->ret.id), 0, &text, &s->err);
   mf_buf_done(&text);
