@@ -8,11 +8,27 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/times.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 #include <wasi/libc-find-relpath.h>
 
 #define GUEST_UID 1000
+
+#define TICKS_PER_S 100 /* as Python takes times(2) to count where nobody tells */
+
+/* The C library's own counts from the start of the process by the wall clock. */
+clock_t clock(void)
+{
+  return (clock_t)mfg_clock_ns(MF_GUEST_CLOCK_CPUTIME);
+}
+
+clock_t times(struct tms *ret)
+{
+  *ret = (struct tms){ .tms_utime = clock() / (1000000000 / TICKS_PER_S) };
+  return (clock_t)(mfg_clock_ns(MF_GUEST_CLOCK_MONOTONIC) / (1000000000 / TICKS_PER_S));
+}
 
 pid_t getpid(void)
 {

@@ -110,11 +110,22 @@ static long errno_of(PyObject *error)
   return n;
 }
 
+/* A source that is nested too deeply is a MemoryError, too, but no lack of memory. */
+static bool is_parsers(PyObject *error)
+{
+  PyObject *text = PyObject_Str(error);
+  const char *p = text ? PyUnicode_AsUTF8(text) : NULL;
+  bool is = p && strncmp(p, "Parser stack overflowed", 23) == 0;
+  Py_XDECREF(text);
+  PyErr_Clear();
+  return is;
+}
+
 /* Which limit an uncaught exception speaks of. */
 static enum mf_uncaught classify(PyObject *error)
 {
   if (PyErr_GivenExceptionMatches(error, PyExc_MemoryError))
-    return MF_UNCAUGHT_MEMORY;
+    return is_parsers(error) ? MF_UNCAUGHT_EXCEPTION : MF_UNCAUGHT_MEMORY;
   if (PyErr_GivenExceptionMatches(error, PyExc_OSError)) {
     long n = errno_of(error);
     if (n == ENOSPC || n == EDQUOT || n == EFBIG)

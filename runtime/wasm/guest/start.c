@@ -23,6 +23,7 @@ static void initialize(void)
   PyPreConfig pre;
   PyPreConfig_InitIsolatedConfig(&pre);
   pre.utf8_mode = 1;
+  pre.configure_locale = 1; /* LANG is one of ours (wasi-sys.c) */
   check(Py_PreInitialize(&pre), "pre-initialize");
   PyImport_FrozenModules = mfg_frozen_modules;
   PyConfig c;

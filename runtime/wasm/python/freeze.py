@@ -34,8 +34,8 @@ SYSCONFIG = ("_sysconfigdata__wasi_wasm32-wasi",
 LIBRARY = "/usr/lib/python3.13/"
 IMPORT_SYSTEM = {"importlib._bootstrap", "importlib._bootstrap_external"}
 OWN = ("boot", "display", "lacks", "loop")
-# Our frames in the traceback of an import are left out as the import system's own are.
-OWN_FILES = {"lacks": "<frozen importlib._bootstrap_external>"}
+# Our frames in the traceback of an import are left out as the import system's own are; the loop stands in for asyncio's.
+OWN_FILES = {"lacks": "<frozen importlib._bootstrap_external>", "loop": LIBRARY + "asyncio/unix_events.py"}
 ZONES_LEFT_OUT = {"posix", "right", "localtime", "posixrules", "Factory", "leapseconds", "leap-seconds.list", "leapseconds.awk",
                   "SECURITY", "+VERSION", "iso3166.tab", "zone.tab", "tzdata.zi"}
 

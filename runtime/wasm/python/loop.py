@@ -6,6 +6,8 @@ import selectors
 import time
 
 NO_NETWORK = "connections are not available in the WebAssembly sandbox: it has no network"
+NO_EXECUTOR = guest["raiser"]("run_in_executor", RuntimeError,
+                              "run_in_executor is not available in the WebAssembly sandbox: it has one thread")
 
 
 class _TimeSelector(selectors._BaseSelectorImpl):
@@ -41,6 +43,10 @@ class _UnixSelectorEventLoop(asyncio.unix_events._UnixSelectorEventLoop):
 
     getaddrinfo = guest["raiser"]("getaddrinfo", OSError, 58, NO_NETWORK)
     getnameinfo = guest["raiser"]("getnameinfo", OSError, 58, NO_NETWORK)
+
+    def run_in_executor(self, executor, func, *args):
+        # Not made at all: a loop that has one wants a thread to end it.
+        return NO_EXECUTOR() if executor is None else super().run_in_executor(executor, func, *args)
 
     def add_signal_handler(self, sig, callback, *args):
         raise NotImplementedError("signal handlers of a loop are not available in the WebAssembly sandbox: nothing sends signals")
