@@ -42,16 +42,19 @@ static PyObject *hook_raiser(PyObject *self, PyObject *args)
   Py_ssize_t n = PyTuple_GET_SIZE(args);
   if (n < 2 || !PyUnicode_Check(PyTuple_GET_ITEM(args, 0)))
     return PyErr_Format(PyExc_TypeError, "raiser(name, type, ...)");
-  PyMethodDef *def = PyMem_Calloc(1, sizeof *def); /* lives as long as the interpreter */
+  PyMethodDef *def = PyMem_Calloc(1, sizeof *def); /* lives as long as the interpreter, as its texts do */
   PyObject *rest = PyTuple_GetSlice(args, 2, n), *held = NULL, *fn = NULL;
-  char *name = PyMem_Malloc(strlen(PyUnicode_AsUTF8(PyTuple_GET_ITEM(args, 0))) + 1);
-  if (def && rest && name)
+  PyObject *doc = PyUnicode_FromFormat("%U($self, /, *args, **kwargs)\n--\n\nNot available in the WebAssembly sandbox.",
+                                       PyTuple_GET_ITEM(args, 0));
+  if (def && rest && doc)
     held = PyTuple_Pack(2, PyTuple_GET_ITEM(args, 1), rest);
   if (held) {
-    *def = (PyMethodDef){ strcpy(name, PyUnicode_AsUTF8(PyTuple_GET_ITEM(args, 0))),
-                          (PyCFunction)(void (*)(void))raise_self, METH_VARARGS | METH_KEYWORDS, NULL };
+    *def =
+        (PyMethodDef){ PyUnicode_AsUTF8(Py_NewRef(PyTuple_GET_ITEM(args, 0))), (PyCFunction)(void (*)(void))raise_self,
+                       METH_VARARGS | METH_KEYWORDS, PyUnicode_AsUTF8(Py_NewRef(doc)) };
     fn = PyCFunction_New(def, held);
   }
+  Py_XDECREF(doc);
   Py_XDECREF(rest);
   Py_XDECREF(held);
   return fn;
