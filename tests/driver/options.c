@@ -27,6 +27,7 @@ enum option_id {
   OPT_NO_DATA,
   OPT_PROVIDER,
   OPT_WASM_RUNTIME,
+  OPT_WASM_PROGRAM,
   OPT_CALLS
 };
 static const struct option options[] = {
@@ -34,6 +35,7 @@ static const struct option options[] = {
   { "runtime", required_argument, NULL, OPT_RUNTIME },
   { "zygote", required_argument, NULL, OPT_ZYGOTE },
   { "wasm-runtime", required_argument, NULL, OPT_WASM_RUNTIME },
+  { "wasm-program", required_argument, NULL, OPT_WASM_PROGRAM },
   { "calls-per-worker", required_argument, NULL, OPT_CALLS },
   { "checkpoint", required_argument, NULL, OPT_CHECKPOINT },
   { "isolation", required_argument, NULL, OPT_ISOLATION },
@@ -118,6 +120,9 @@ static bool take_option(int opt, struct mf_provider_config *c)
     return mf_provider_kind_find(optarg, &c->kind, NULL) == MF_OK;
   case OPT_WASM_RUNTIME:
     c->wasm.runtime_dir = optarg;
+    return true;
+  case OPT_WASM_PROGRAM:
+    c->wasm.program = optarg;
     return true;
   case OPT_RUNTIME:
     c->local.runtime_dir = optarg;

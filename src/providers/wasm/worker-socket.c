@@ -13,6 +13,19 @@
 #include "base/time.h"
 #include "base/banned.h"
 
+/* Descriptors on their way count for our user, that is for all workers together, against our own limit. The provider
+ * takes them out; there is no event for that. */
+#define IN_FLIGHT_PAUSE_NS 500000
+
+static bool wait_for_flight(uint64_t deadline_ns)
+{
+  const struct timespec pause = { .tv_nsec = IN_FLIGHT_PAUSE_NS };
+  if (mf_now_ns() >= deadline_ns)
+    return false;
+  (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+  return true;
+}
+
 /* False: the deadline has passed. */
 static bool wait_for(int sock, short events, uint64_t deadline_ns)
 {
@@ -48,9 +61,14 @@ enum mf_host_sent mf_worker_send(int sock, const void *head, size_t head_n, cons
       return MF_SENT;
     if (errno == EINTR)
       continue;
-    if (errno != EAGAIN && errno != ENOBUFS)
+    bool is_waiting;
+    if (errno == ETOOMANYREFS)
+      is_waiting = wait_for_flight(deadline_ns);
+    else if (errno == EAGAIN || errno == ENOBUFS)
+      is_waiting = wait_for(sock, POLLOUT, deadline_ns);
+    else
       return MF_SENT_NEVER;
-    if (!wait_for(sock, POLLOUT, deadline_ns))
+    if (!is_waiting)
       return MF_SENT_LATE;
   }
 }

@@ -1,0 +1,6 @@
+# The clock, for ever.
+# expect: {"status": "failed", "reason": "fuel", "exitCode": null, "signal": null, "limits": {"fuel": 400000000, "wallMs": 60000}, "stdout": {}, "stderr": {}}
+import time
+
+while True:
+    time.perf_counter_ns()

@@ -1,0 +1,6 @@
+# A byte at a time.
+# expect: {"status": "failed", "reason": "fuel", "limits": {"fuel": 2000000000, "wallMs": 60000, "stdoutBytes": 100000, "stderrBytes": 50000}, "stdout": {"bytes": 100000}, "stderr": "", "truncated": {"stdout": true}}
+import os
+
+while True:
+    os.write(1, b"z")

@@ -1,0 +1,3 @@
+# A join of many.
+# expect: {"status": "failed", "reason": "memory", "limits": {"fuel": 200000000000, "wallMs": 120000, "memoryBytes": 134217728}, "stdout": {}, "stderr": {}}
+",".join(["x" * 100000] * 20000)

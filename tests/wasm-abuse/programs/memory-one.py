@@ -1,0 +1,3 @@
+# One object larger than everything.
+# expect: {"status": "failed", "reason": "memory", "limits": {"fuel": 200000000000, "wallMs": 120000, "memoryBytes": 134217728}, "stdout": {}, "stderr": {}}
+bytes(1 << 30)

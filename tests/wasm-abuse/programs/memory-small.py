@@ -1,0 +1,5 @@
+# Many small objects.
+# expect: {"status": "failed", "reason": "memory", "limits": {"fuel": 200000000000, "wallMs": 120000, "memoryBytes": 134217728}, "stdout": {}, "stderr": {}}
+kept = None
+while True:
+    kept = (kept,)

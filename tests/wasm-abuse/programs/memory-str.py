@@ -1,0 +1,5 @@
+# A text that doubles.
+# expect: {"status": "failed", "reason": "memory", "limits": {"fuel": 200000000000, "wallMs": 120000, "memoryBytes": 134217728}, "stdout": {}, "stderr": {}}
+text = "x"
+while True:
+    text += text

@@ -1,0 +1,13 @@
+# __str__ that calls str.
+# expect: {"status": "failed", "reason": ["exception", "signal", "memory"], "limits": {"fuel": 200000000000, "wallMs": 120000, "memoryBytes": 268435456, "stderrBytes": 65536}, "stdout": {}, "stderr": {}, "truncated": "any ending"}
+import sys
+
+sys.setrecursionlimit(2 ** 31 - 1)
+
+
+class Odd:
+    def __str__(self):
+        return str(self)
+
+
+str(Odd())

@@ -1,0 +1,7 @@
+# A million signs before a number.
+# expect: {"status": "failed", "reason": ["exception", "signal", "memory"], "limits": {"fuel": 200000000000, "wallMs": 120000, "memoryBytes": 268435456, "stderrBytes": 65536}, "stdout": {}, "stderr": {}, "truncated": "any ending"}
+import sys
+
+sys.setrecursionlimit(2 ** 31 - 1)
+compile("-" * 10 ** 6 + "1", "x", "eval")
+raise SystemExit(1)

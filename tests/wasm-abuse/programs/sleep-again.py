@@ -1,0 +1,9 @@
+# Many sleeps.
+# expect: {"status": "timed_out", "reason": "wall_time", "exitCode": null, "signal": null, "limits": {"fuel": 1000000000000000, "wallMs": 1500}, "stdout": {}, "stderr": {}}
+import time
+
+while True:
+    try:
+        time.sleep(0.01)
+    except BaseException:
+        pass
