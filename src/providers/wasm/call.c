@@ -20,34 +20,14 @@
 #define FULL_SLACK_BYTES (1u << 20)
 
 struct call {
-  struct mf_guest_run run; /* first: the store's data */
-  struct mf_guest *guest;
+  struct mf_instance *i;
   const struct mf_worker_call *ask;
   const struct mf_guest_events *events;
   void *user;
-  wasmtime_store_t *store;
-  wasmtime_context_t *cx;
-  wasmtime_instance_t instance;
-  bool has_stack;
-  wasmtime_global_t stack; /* __stack_pointer: where a trap left it would be lost to the next call */
-  wasmtime_val_t stack_start;
   struct mf_worker_done *done;
 };
 
 /* ---- into the guest ---- */
-
-/* The epoch ends a call only at its deadline: an interrupt that was meant for the one before is passed over. */
-static wasmtime_error_t *on_epoch(wasmtime_context_t *cx, void *data, uint64_t *delta,
-                                  wasmtime_update_deadline_kind_t *kind)
-{
-  struct mf_guest_run *r = data;
-  *delta = 1;
-  *kind = WASMTIME_UPDATE_DEADLINE_CONTINUE;
-  if (mf_now_ns() < r->host.deadline_ns)
-    return NULL;
-  r->host.end = MF_HOST_WALL;
-  return wasmtime_error_new("the deadline has passed");
-}
 
 static enum mf_worker_end end_of_trap(const wasm_trap_t *trap)
 {
@@ -94,57 +74,25 @@ static enum mf_worker_end end_of_host(const struct mf_host *h, enum mf_worker_en
   return MF_END_BROKEN;
 }
 
-/* Calls an export of (i32 …) -> i32. MF_END_WORD: it returned, or exit was called; *ret is its result or the word. */
-static enum mf_worker_end call_export(struct call *c, const char *name, bool has_arg, int32_t arg, int32_t *ret)
+/* Calls a function of (i32 …) -> i32. MF_END_WORD: it returned, or exit was called; *ret is its result or the word. */
+static enum mf_worker_end call_guest(struct call *c, const wasmtime_func_t *f, bool has_arg, int32_t arg, int32_t *ret)
 {
-  wasmtime_extern_t item;
-  if (!wasmtime_instance_export_get(c->cx, &c->instance, name, strlen(name), &item))
-    return MF_END_BROKEN;
   wasmtime_val_t in = { .kind = WASMTIME_I32, .of.i32 = arg }, out = { 0 };
   wasm_trap_t *trap = NULL;
-  wasmtime_error_t *error = NULL;
-  if (item.kind == WASMTIME_EXTERN_FUNC)
-    error = wasmtime_func_call(c->cx, &item.of.func, &in, has_arg ? 1 : 0, &out, 1, &trap);
-  else
-    return MF_END_BROKEN;
+  wasmtime_error_t *error = wasmtime_func_call(c->i->cx, f, &in, has_arg ? 1 : 0, &out, 1, &trap);
   if (!error && !trap) {
     *ret = out.of.i32;
     return MF_END_WORD;
   }
-  enum mf_worker_end end = end_of_host(&c->run.host, end_of_trap(trap), ret);
+  enum mf_worker_end end = end_of_host(&c->i->run.host, end_of_trap(trap), ret);
   char text[8];
   mf_guest_fail_text(error, trap, text, sizeof(text)); /* its words may be the guest's: nobody reads them */
   return end;
 }
 
-static bool open_instance(struct call *c)
+static struct mf_host_view view_of(struct call *c)
 {
-  c->store = wasmtime_store_new(c->guest->engine, &c->run, NULL);
-  c->cx = wasmtime_store_context(c->store);
-  wasmtime_store_limiter(c->store, (int64_t)c->ask->memory_bytes, -1, 1, -1, 1);
-  wasmtime_store_epoch_deadline_callback(c->store, on_epoch, &c->run, NULL);
-  wasmtime_context_set_epoch_deadline(c->cx, 1);
-  wasmtime_error_t *error = wasmtime_context_set_fuel(c->cx, c->ask->fuel);
-  wasm_trap_t *trap = NULL;
-  if (!error)
-    error = wasmtime_instance_pre_instantiate(c->guest->pre, c->cx, &c->instance, &trap);
-  if (error || trap) {
-    char text[8];
-    mf_guest_fail_text(error, trap, text, sizeof(text)); /* nobody reads it: the call ends as broken */
-    return false;
-  }
-  wasmtime_extern_t item;
-  if (!wasmtime_instance_export_get(c->cx, &c->instance, "memory", 6, &item) || item.kind != WASMTIME_EXTERN_MEMORY)
-    return false;
-  c->run.memory = item.of.memory;
-  c->run.has_memory = true;
-  if (wasmtime_instance_export_get(c->cx, &c->instance, "__stack_pointer", 15, &item) &&
-      item.kind == WASMTIME_EXTERN_GLOBAL) {
-    c->has_stack = true;
-    c->stack = item.of.global;
-    wasmtime_global_get(c->cx, &c->stack, &c->stack_start);
-  }
-  return true;
+  return mf_guest_view(&c->i->run, c->i->cx);
 }
 
 /* ---- the job ---- */
@@ -168,12 +116,12 @@ static enum mf_worker_end place_job(struct call *c, int job_fd, int32_t *ret_n)
   if (size <= 0 || size > INT32_MAX)
     return MF_END_BROKEN;
   int32_t at = 0;
-  enum mf_worker_end end = call_export(c, "mayfly_reserve", true, (int32_t)size, &at);
+  enum mf_worker_end end = call_guest(c, &c->i->reserve, true, (int32_t)size, &at);
   if (end != MF_END_WORD)
     return end;
   if (at == 0)
     return MF_END_MEMORY;
-  uint8_t *to = mf_host_at(mf_guest_view(&c->run, c->cx), (uint32_t)at, (uint64_t)size);
+  uint8_t *to = mf_host_at(view_of(c), (uint32_t)at, (uint64_t)size);
   if (!to || !read_job(job_fd, to, (size_t)size))
     return MF_END_BROKEN;
   *ret_n = (int32_t)size;
@@ -202,7 +150,7 @@ static bool tell_file(struct call *c, struct mf_host_view memory, const struct m
 
 static bool tell_files(struct call *c, uint32_t address)
 {
-  struct mf_host_view memory = mf_guest_view(&c->run, c->cx);
+  struct mf_host_view memory = view_of(c);
   struct mf_guest_files list;
   const uint8_t *at = address ? mf_host_at(memory, address, sizeof(list)) : NULL;
   c->done->files_failed = 1;
@@ -231,27 +179,27 @@ static bool tell_files(struct call *c, uint32_t address)
 static void list_files(struct call *c)
 {
   /* What it prints now is nobody's. */
-  c->run.host.stop_on_output = false;
+  c->i->run.host.stop_on_output = false;
   for (unsigned i = 0; i < 2; i++)
-    c->run.host.streams[i] = (struct mf_host_stream){ .left = 0, .is_dropped = true };
-  c->run.host.end = MF_HOST_RUNS;
-  c->run.host.deadline_ns = mf_now_ns() + FILES_WALL_NS;
-  wasmtime_store_limiter(c->store, (int64_t)(c->ask->memory_bytes + FILES_MEMORY_BYTES), -1, 1, -1, 1);
-  wasmtime_error_t *error = wasmtime_context_set_fuel(c->cx, FILES_FUEL);
-  if (!error && c->has_stack)
-    error = wasmtime_global_set(c->cx, &c->stack, &c->stack_start);
+    c->i->run.host.streams[i] = (struct mf_host_stream){ .left = 0, .is_dropped = true };
+  c->i->run.host.end = MF_HOST_RUNS;
+  c->i->run.host.deadline_ns = mf_now_ns() + FILES_WALL_NS;
+  wasmtime_store_limiter(c->i->store, (int64_t)(c->ask->memory_bytes + FILES_MEMORY_BYTES), -1, 1, -1, 1);
+  wasmtime_error_t *error = wasmtime_context_set_fuel(c->i->cx, FILES_FUEL);
+  if (!error && c->i->has_stack)
+    error = wasmtime_global_set(c->i->cx, &c->i->stack, &c->i->stack_start);
   if (error) {
     wasmtime_error_delete(error);
     c->done->end = MF_END_BROKEN;
     return;
   }
-  c->events->arm(c->user, c->run.host.deadline_ns);
+  c->events->arm(c->user, c->i->run.host.deadline_ns);
   int32_t at = 0;
-  enum mf_worker_end end = call_export(c, "mayfly_files", false, 0, &at);
+  enum mf_worker_end end = call_guest(c, &c->i->list_files, false, 0, &at);
   c->events->arm(c->user, 0);
   if (end == MF_END_BROKEN)
     c->done->end = MF_END_BROKEN;
-  else if (end != MF_END_WORD || c->run.host.end != MF_HOST_RUNS)
+  else if (end != MF_END_WORD || c->i->run.host.end != MF_HOST_RUNS)
     c->done->files_failed = 1;
   else if (!tell_files(c, (uint32_t)at))
     c->done->end = MF_END_BROKEN;
@@ -263,20 +211,19 @@ static void measure(struct call *c)
 {
   struct mf_worker_done *d = c->done;
   uint64_t fuel_left = 0;
-  wasmtime_error_t *error = wasmtime_context_get_fuel(c->cx, &fuel_left);
+  wasmtime_error_t *error = wasmtime_context_get_fuel(c->i->cx, &fuel_left);
   if (error)
     wasmtime_error_delete(error);
   d->fuel_used = c->ask->fuel - MF_MIN(fuel_left, c->ask->fuel);
-  d->memory_bytes = mf_guest_view(&c->run, c->cx).n;
+  d->memory_bytes = view_of(c).n;
   d->is_memory_full = d->memory_bytes + FULL_SLACK_BYTES > c->ask->memory_bytes;
 }
 
 static void run_program(struct call *c, int job_fd)
 {
-  struct mf_host *h = &c->run.host;
+  struct mf_host *h = &c->i->run.host;
   struct mf_worker_done *d = c->done;
   int32_t job_n = 0;
-  h->deadline_ns = UINT64_MAX; /* nothing of the user's runs yet */
   d->end = place_job(c, job_fd, &job_n);
   if (d->end != MF_END_WORD)
     return;
@@ -288,30 +235,58 @@ static void run_program(struct call *c, int job_fd)
   h->cpu_base_ns = mf_host_cpu_ns();
   h->deadline_ns = start_ns + c->ask->wall_ns;
   c->events->arm(c->user, h->deadline_ns);
-  d->end = call_export(c, "mayfly_run", true, job_n, &d->word);
+  d->end = call_guest(c, &c->i->run_job, true, job_n, &d->word);
   c->events->arm(c->user, 0);
   d->wall_us = (mf_now_ns() - start_ns) / 1000;
   d->cpu_us = (mf_host_cpu_ns() - h->cpu_base_ns) / 1000;
+}
+
+/* False: the engine refuses. */
+static bool set_limits(struct call *c)
+{
+  c->i->run.host = (struct mf_host){
+    .sink = c->events->output,
+    .user = c->user,
+    .deadline_ns = UINT64_MAX, /* nothing of the user's runs yet */
+    .cpu_base_ns = mf_host_cpu_ns(),
+    .stop_on_output = c->ask->stop_on_output != 0,
+    .streams = { { .left = c->ask->stdout_bytes }, { .left = c->ask->stderr_bytes } },
+  };
+  wasmtime_store_limiter(c->i->store, (int64_t)c->ask->memory_bytes, -1, 1, -1, 1);
+  wasmtime_error_t *error = wasmtime_context_set_fuel(c->i->cx, c->ask->fuel);
+  if (error)
+    wasmtime_error_delete(error);
+  return !error;
+}
+
+void mf_guest_prepare(struct mf_guest *g)
+{
+  if (g->used) {
+    mf_hot_learn(&g->hot, mf_guest_view(&g->used->run, g->used->cx));
+    mf_instance_close(g->used);
+    g->used = NULL;
+  }
+  if (g->next)
+    return;
+  g->next = mf_instance_open(g);
+  if (g->next)
+    mf_hot_take(&g->hot, mf_guest_view(&g->next->run, g->next->cx));
 }
 
 void mf_guest_call(struct mf_guest *g, const struct mf_worker_call *ask, int job_fd,
                    const struct mf_guest_events *events, void *user, struct mf_worker_done *ret)
 {
   *ret = (struct mf_worker_done){ .end = MF_END_BROKEN };
-  struct call c = { .guest = g, .ask = ask, .events = events, .user = user, .done = ret };
-  c.run.host = (struct mf_host){
-    .sink = events->output,
-    .user = user,
-    .deadline_ns = UINT64_MAX,
-    .cpu_base_ns = mf_host_cpu_ns(),
-    .stop_on_output = ask->stop_on_output != 0,
-    .streams = { { .left = ask->stdout_bytes }, { .left = ask->stderr_bytes } },
-  };
-  if (open_instance(&c)) {
-    run_program(&c, job_fd);
-    measure(&c);
-    if (ret->end != MF_END_BROKEN && ret->end != MF_END_MEMORY)
-      list_files(&c);
-  }
-  wasmtime_store_delete(c.store);
+  mf_guest_prepare(g);
+  if (!g->next)
+    return;
+  g->used = g->next;
+  g->next = NULL;
+  struct call c = { .i = g->used, .ask = ask, .events = events, .user = user, .done = ret };
+  if (!set_limits(&c))
+    return;
+  run_program(&c, job_fd);
+  measure(&c);
+  if (ret->end != MF_END_BROKEN && ret->end != MF_END_MEMORY)
+    list_files(&c);
 }

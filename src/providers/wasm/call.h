@@ -10,8 +10,9 @@
 struct mf_guest;
 
 /* Loads compiled code from a path (as /proc/self/fd/5) whose bytes nobody can change, so that processes which load the
- * same file share its pages. MF_E_UNAVAILABLE: not code that this engine can run, or not a guest of this ABI. */
-MF_MUST_USE enum mf_code mf_guest_load(const char *path, struct mf_guest **ret, struct mf_err *err);
+ * same file share its pages. pagemap_fd: /proc/self/pagemap (borrowed), or -1. MF_E_UNAVAILABLE: not code that this
+ * engine can run, or not a guest of this ABI. */
+MF_MUST_USE enum mf_code mf_guest_load(const char *path, int pagemap_fd, struct mf_guest **ret, struct mf_err *err);
 void mf_guest_free(struct mf_guest *g); /* NULL is fine */
 
 /* Makes running code look at its deadline. Thread: any. */
@@ -27,7 +28,11 @@ struct mf_guest_events {
   bool (*file)(void *user, const void *name, size_t name_n, const void *data, uint64_t data_n);
 };
 
-/* Runs one job from its descriptor (borrowed) to its end, then lists its files. ret: everything but type and serial. */
+/* Drops the instance of the last call and makes the next one, so that its call finds it ready. */
+void mf_guest_prepare(struct mf_guest *g);
+
+/* Runs one job from its descriptor (borrowed) to its end, then lists its files. The instance is kept: see
+ * mf_guest_prepare. ret: everything but type and serial. */
 void mf_guest_call(struct mf_guest *g, const struct mf_worker_call *call, int job_fd,
                    const struct mf_guest_events *events, void *user, struct mf_worker_done *ret);
 

@@ -6,8 +6,9 @@
 #include "base/banned.h"
 
 /* One call at a time. The whole address space of one memory is reserved once; between two calls what was written is
- * dropped, but for the start of it, which is copied back: that is quicker than a fault for each page. */
+ * dropped (hot.c brings back what the next call will write anyway). */
 #define SLOT_N 1u
+#define TABLE_KEEP_BYTES (1u << 20) /* the guest fills its table at each start */
 #define TABLE_ELEMENTS_MAX 65536u
 #define INSTANCE_BYTES_MAX (1u << 20)
 
@@ -46,8 +47,7 @@ static void set_pool(wasm_config_t *c)
   wasmtime_pooling_allocation_config_max_memory_size_set(p, (size_t)4 << 30);
   wasmtime_pooling_allocation_config_table_elements_set(p, TABLE_ELEMENTS_MAX);
   wasmtime_pooling_allocation_config_max_core_instance_size_set(p, INSTANCE_BYTES_MAX);
-  wasmtime_pooling_allocation_config_linear_memory_keep_resident_set(p, MF_GUEST_KEEP_BYTES);
-  wasmtime_pooling_allocation_config_table_keep_resident_set(p, MF_GUEST_KEEP_TABLE_BYTES);
+  wasmtime_pooling_allocation_config_table_keep_resident_set(p, TABLE_KEEP_BYTES);
   wasmtime_pooling_allocation_strategy_set(c, p);
   wasmtime_pooling_allocation_config_delete(p);
 }
@@ -74,9 +74,10 @@ static enum mf_code link_imports(struct mf_guest *g, struct mf_err *err)
   return error ? fail_with(error, "link the guest", err) : MF_OK;
 }
 
-enum mf_code mf_guest_load(const char *path, struct mf_guest **ret, struct mf_err *err)
+enum mf_code mf_guest_load(const char *path, int pagemap_fd, struct mf_guest **ret, struct mf_err *err)
 {
   struct mf_guest *g = mf_xcalloc(1, sizeof(*g));
+  g->hot.pagemap = pagemap_fd;
   enum mf_code code = make_engine(g, err);
   if (code == MF_OK) {
     wasmtime_error_t *error = wasmtime_module_deserialize_file(g->engine, path, &g->module);
@@ -97,6 +98,8 @@ void mf_guest_free(struct mf_guest *g)
 {
   if (!g)
     return;
+  mf_instance_close(g->used);
+  mf_instance_close(g->next);
   if (g->pre)
     wasmtime_instance_pre_delete(g->pre);
   if (g->module)

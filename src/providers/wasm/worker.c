@@ -135,7 +135,10 @@ static bool take_call(struct worker *w)
   done.serial = call.serial;
   bool is_sent =
       mf_worker_send(MF_WORKER_SOCKET_FD, &done, sizeof(done), NULL, 0, -1, mf_now_ns() + FILE_WALL_NS) == MF_SENT;
-  return is_sent && done.end != MF_END_BROKEN;
+  if (!is_sent || done.end == MF_END_BROKEN)
+    return false;
+  mf_guest_prepare(w->guest); /* while nobody waits for it */
+  return true;
 }
 
 static void *guest_main(void *user)
@@ -144,9 +147,11 @@ static void *guest_main(void *user)
   struct mf_err err = { 0 };
   if (mf_worker_seal(&w->layers, w->seccomp_sha256, &err) != MF_OK) {
     say_fatal(&err);
-  } else if (say_ready(w)) {
-    while (take_call(w))
-      ;
+  } else {
+    mf_guest_prepare(w->guest);
+    bool goes_on = say_ready(w);
+    while (goes_on)
+      goes_on = take_call(w);
   }
   _exit(0);
 }
@@ -200,6 +205,7 @@ static enum mf_code set_up(struct worker *w, struct mf_err *err)
     code = mf_worker_attach(&w->config, err);
   if (code == MF_OK)
     code = wait_for_go(err);
+  int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC); /* another user may not any more */
   if (code == MF_OK)
     code = mf_worker_limit(&w->config, &w->layers, err);
   if (code != MF_OK)
@@ -207,7 +213,7 @@ static enum mf_code set_up(struct worker *w, struct mf_err *err)
   w->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
   if (w->timer < 0)
     return mf_fail(err, MF_E_SYS, errno, "make a timer");
-  code = mf_guest_load(CODE_PATH, &w->guest, err);
+  code = mf_guest_load(CODE_PATH, pagemap, &w->guest, err);
   if (code != MF_OK)
     return code;
   close(MF_WORKER_CODE_FD); /* it is mapped */
