@@ -146,7 +146,7 @@ struct wasm {
   unsigned run_n; /* without the probe */
   uint64_t next_serial;
   uint64_t need_bytes; /* of the largest run so far: workers are born with it */
-  void *frame; /* room for the largest */
+  void *frame;         /* room for the largest */
   unsigned started_n, calls_n;
 
   struct mf_timer *timer;

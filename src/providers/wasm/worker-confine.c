@@ -19,7 +19,7 @@
 /* The user of every worker when we are root: too high to collide with an account or a common subuid range. */
 #define WORKER_UID 1835401218u
 #define FILE_BYTES_MAX (64ull << 20) /* more than all artifacts of a call */
-#define FILES_MAX 32u
+#define FILES_MAX 512u               /* also bounds those on their way to the provider, for all workers together */
 
 /* The parent may have ended before this; then nobody would ever send the signal. */
 static enum mf_code die_with_parent(const struct mf_worker_config *config, struct mf_err *err)
