@@ -80,6 +80,7 @@ struct worker {
   uint32_t layers;
   char seccomp_sha256[MF_SHA256_HEX_N];
   bool is_silent;  /* killed because it did not answer */
+  bool has_lied;   /* killed because it sent what it should not */
   bool has_failed; /* in JOINING or LOADING: `why` says it */
   struct mf_err why;
 };
@@ -115,6 +116,7 @@ struct wasm_run {
   struct mf_collect_job *collect; /* in COLLECTING */
   struct mf_worker_done done;     /* from DONE on */
   struct worker *worker;          /* in SENT and LINGER */
+  unsigned sent_n;                /* how often CALL was sent: a worker may be gone before it begins */
   uint64_t deadline_ns;           /* in SENT; 0: none */
   bool cancel_asked, is_over_output;
 };

@@ -9,6 +9,8 @@
 #include "sandbox/job.h"
 #include "base/banned.h"
 
+#define SENT_MAX 3u /* workers that a run is given, while none of them begins */
+
 /* ---- life ---- */
 
 static void link_in(struct wasm *w, struct wasm_run *r)
@@ -244,6 +246,23 @@ static struct mf_wasm_verdict verdict_of_loss(const struct wasm_run *r, const ch
   return (struct mf_wasm_verdict){ .status = MF_RUN_FAILED, .reason = MF_REASON_WORKER_CRASH };
 }
 
+/* Nothing of the program has run, and its worker was not ended by us: it was dead or dying when CALL was sent. Another
+ * one may take it; not for ever, since a job that ends its worker would end them all. */
+static bool may_go_again(const struct wasm_run *r, const struct mf_wasm_verdict *v)
+{
+  const struct worker *k = r->worker;
+  return !r->began_ns && v->reason == MF_REASON_WORKER_CRASH && !k->is_silent && !k->has_lied && r->sent_n < SENT_MAX &&
+         r->wasm->state != WASM_CLOSING;
+}
+
+static void go_again(struct wasm_run *r)
+{
+  leave_worker(r);
+  r->state = RUN_QUEUED;
+  r->deadline_ns = 0;
+  wasm_kick(r->wasm);
+}
+
 void wasm_run_on_lost(struct wasm_run *r, bool is_gone)
 {
   const char *diagnostic = "";
@@ -259,6 +278,10 @@ void wasm_run_on_lost(struct wasm_run *r, bool is_gone)
   }
   assert(r->state == RUN_SENT);
   struct mf_wasm_verdict v = verdict_of_loss(r, &diagnostic);
+  if (is_gone && may_go_again(r, &v)) {
+    go_again(r);
+    return;
+  }
   if (is_gone)
     leave_worker(r);
   complete(r, &v, diagnostic);
@@ -314,8 +337,7 @@ void wasm_run_on_sent(struct wasm_run *r, struct worker *k)
   note_layers(k, &r->result->receipt);
   r->deadline_ns = wasm_after_ms(r->wasm->seam.times.silence_ms);
   wasm_arm(r->wasm, r->deadline_ns);
-  if (r->file_n == 0)
-    mf_close_ptr(&r->job_fd);
+  r->sent_n++;
 }
 
 bool wasm_run_on_began(struct wasm_run *r)
@@ -323,6 +345,8 @@ bool wasm_run_on_began(struct wasm_run *r)
   if (r->state != RUN_SENT || r->began_ns)
     return false;
   r->began_ns = mf_now_ns();
+  if (r->file_n == 0)
+    mf_close_ptr(&r->job_fd); /* else collecting compares with the inputs */
   r->deadline_ns = wasm_after_ms(r->limits.wall_ms + r->wasm->seam.times.grace_ms);
   wasm_arm(r->wasm, r->deadline_ns);
   if (r->events->started)

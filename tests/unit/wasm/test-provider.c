@@ -351,6 +351,71 @@ static void a_worker_that_dies_ends_its_run_and_no_other(void **state)
   fake_close(&f);
 }
 
+static void a_worker_that_dies_before_it_begins_costs_its_run_nothing(void **state)
+{
+  struct fake f;
+  fake_init(&f);
+  fake_open_up(&f);
+  struct mf_sandbox_file file = { .name = MF_STR("in.txt"), .data = MF_STR("input") };
+  struct mf_sandbox_spec spec = fake_spec("x");
+  spec.files = &file;
+  spec.file_n = 1;
+  struct fake_run *r = fake_start(&f, &spec);
+  (void)fake_take_call(&f, 0);
+  fake_die(&f, 0);
+  UNTIL(&f, f.spawn_n == 2);
+  assert_int_equal(r->finished_n, 0);
+  assert_int_equal(mf_provider_busy(f.provider), 1);
+  fake_get_ready(&f, 1);
+  uint64_t serial = fake_take_call(&f, 1);
+  fake_send_began(&f, 1, serial);
+  struct mf_worker_done done = fake_done(serial);
+  fake_send_done(&f, 1, &done);
+  UNTIL(&f, r->released_n == 1);
+  assert_ended(r, MF_RUN_SUCCEEDED, MF_REASON_EXIT, "");
+  assert_int_equal(r->started_n, 1);
+  fake_close(&f);
+}
+
+static void a_run_that_ends_its_workers_ends(void **state)
+{
+  struct fake f;
+  fake_init(&f);
+  fake_open_up(&f);
+  const struct mf_sandbox_spec spec = fake_spec("x");
+  struct fake_run *r = fake_start(&f, &spec);
+  for (unsigned i = 0; i < 3; i++) {
+    assert_int_equal(r->finished_n, 0);
+    (void)fake_take_call(&f, i);
+    fake_die(&f, i);
+    UNTIL(&f, f.spawn_n == i + 2);
+    fake_get_ready(&f, i + 1);
+  }
+  UNTIL(&f, r->released_n == 1);
+  assert_ended(r, MF_RUN_FAILED, MF_REASON_WORKER_CRASH, MF_WASM_DIAG_CRASHED);
+  assert_int_equal(r->started_n, 0);
+  assert_works(&f, 3);
+  fake_close(&f);
+}
+
+static void a_worker_gone_before_it_begins_and_a_cancel(void **state)
+{
+  struct fake f;
+  fake_init(&f);
+  fake_open_up(&f);
+  const struct mf_sandbox_spec spec = fake_spec("x");
+  struct fake_run *r = fake_start(&f, &spec);
+  (void)fake_take_call(&f, 0);
+  fake_die(&f, 0);
+  UNTIL(&f, f.spawn_n == 2); /* it waits again */
+  mf_sandbox_cancel(r->run);
+  UNTIL(&f, r->released_n == 1);
+  assert_ended(r, MF_RUN_CANCELLED, MF_REASON_CANCELLED, "");
+  fake_get_ready(&f, 1);
+  assert_works(&f, 1);
+  fake_close(&f);
+}
+
 static void a_broken_worker_is_replaced(void **state)
 {
   struct fake f;
@@ -742,6 +807,9 @@ int main(void)
     cmocka_unit_test(files_become_artifacts),
     cmocka_unit_test(many_files_are_collected_on_a_thread_while_the_worker_goes_on),
     cmocka_unit_test(a_worker_that_dies_ends_its_run_and_no_other),
+    cmocka_unit_test(a_worker_that_dies_before_it_begins_costs_its_run_nothing),
+    cmocka_unit_test(a_run_that_ends_its_workers_ends),
+    cmocka_unit_test(a_worker_gone_before_it_begins_and_a_cancel),
     cmocka_unit_test(a_broken_worker_is_replaced),
     cmocka_unit_test(a_silent_worker_is_given_up),
     cmocka_unit_test(a_worker_that_lies_is_ended_and_only_its_run_with_it),
