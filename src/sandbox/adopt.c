@@ -48,17 +48,21 @@ static bool sealed_size(int fd, uint64_t *ret)
   return true;
 }
 
-static bool is_same_name(struct mf_str a, const struct mf_artifact *b)
+/* Whether `folder` is the name itself or a folder on its way. */
+static bool is_on_way(struct mf_str folder, struct mf_str name)
 {
-  return mf_str_is(a, b->path);
+  return name.len >= folder.len && memcmp(name.ptr, folder.ptr, folder.len) == 0 &&
+         (name.len == folder.len || name.ptr[folder.len] == '/');
 }
 
-/* Two artifacts of one name would be one file for whoever stores them. */
-static bool is_known(const struct manifest *m, struct mf_str path)
+/* Two artifacts of one name, or one that is the folder of another, cannot both be stored. */
+static bool is_taken(const struct manifest *m, struct mf_str path)
 {
-  for (unsigned i = 0; i < m->result->artifact_n; i++)
-    if (is_same_name(path, &m->result->artifacts[i]))
+  for (unsigned i = 0; i < m->result->artifact_n; i++) {
+    struct mf_str other = mf_str_of(m->result->artifacts[i].path);
+    if (is_on_way(other, path) || is_on_way(path, other))
       return true;
+  }
   return false;
 }
 
@@ -107,8 +111,8 @@ static void adopt_one(struct adopter *a, const struct mf_offered_file *f)
     fault = "it has no name";
   if (fault)
     manifest_reject(m, f->name, "%s", fault);
-  else if (is_known(m, f->name))
-    manifest_reject(m, f->name, "handed over twice");
+  else if (is_taken(m, f->name))
+    manifest_reject(m, f->name, "another file has that name");
   else if (f->fd < 0 && f->size_bytes > m->limits->artifact_bytes - m->bytes)
     manifest_reject_too_big(m, f->name);
   else if (f->fd < 0)
