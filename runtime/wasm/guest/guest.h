@@ -2,7 +2,7 @@
  *
  *   main.c     the exports of ../abi.h
  *   start.c    Python's start: configuration, the boot module; frozen.c has the modules
- *   hooks.c    what boot.py needs of C
+ *   hooks.c    what boot.py needs of C; tidy.c: the heap for the snapshot
  *   script.c   the user's program; fresh.c: what must not be the same in two calls
  *   job.c      the bytes of a job
  *   brought.c  files that the module brings; files.c: those that the program left

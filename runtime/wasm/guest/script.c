@@ -235,12 +235,28 @@ static void clear_main(const struct mfg_python *python, PyObject *main)
   PyErr_Clear();
 }
 
+void mfg_script_ready(struct mfg_python *python)
+{
+  struct mfg_job usual = { .path = MFG_USUAL_PATH };
+  set_argv(&usual);
+  python->main = new_main(python, &usual);
+  if (!python->main)
+    mfg_die("ready", "no main module");
+}
+
+static PyObject *main_for(const struct mfg_python *python, const struct mfg_job *job)
+{
+  bool is_usual = python->main && strcmp(job->path, MFG_USUAL_PATH) == 0;
+  if (!is_usual || job->argv_n > 0)
+    set_argv(job);
+  return is_usual ? Py_NewRef(python->main) : new_main(python, job);
+}
+
 int32_t mfg_script_run(const struct mfg_python *python, const struct mfg_job *job)
 {
   struct word word = { 0 };
   mfg_fresh_call(&python->fresh);
-  set_argv(job);
-  PyObject *main = new_main(python, job);
+  PyObject *main = main_for(python, job);
   if (!main) {
     PyErr_PrintEx(0);
     return MF_GUEST_WORD(1, MF_UNCAUGHT_EXCEPTION);

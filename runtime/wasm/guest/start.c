@@ -72,7 +72,7 @@ static void rehearse(const struct mfg_python *python, PyObject *boot)
   long rounds = PyLong_AsLong(get(boot, "REHEARSAL_ROUNDS"));
   for (long i = 0; i < rounds; i++) {
     for (Py_ssize_t k = 0; k < PyTuple_Size(programs); k++) {
-      struct mfg_job job = { .path = MFG_TASK "/main.py" };
+      struct mfg_job job = { .path = MFG_USUAL_PATH };
       char *source;
       Py_ssize_t n;
       if (PyBytes_AsStringAndSize(PyTuple_GET_ITEM(programs, k), &source, &n) != 0)
@@ -108,10 +108,12 @@ const struct mfg_python *mfg_python_start(void)
   if (!PyTuple_Check(python.finish))
     mfg_die("boot", "finish");
   rehearse(&python, boot);
+  mfg_script_ready(&python); /* before settle, which leaves all that there is alone from then on */
   PyObject *settle = PyObject_CallMethod(boot, "settle", NULL);
   if (!settle) {
     PyErr_Print();
     mfg_die("boot", "settle");
   }
+  mfg_tidy();
   return &python;
 }

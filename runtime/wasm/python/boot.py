@@ -189,8 +189,6 @@ def settle():
     import linecache
     import tempfile
 
-    sys.modules.pop("__main__", None)
-    sys.argv[:] = [""]
     linecache.clearcache()
     tempfile._name_sequence = tempfile.tempdir = None
     for _ in range(3):
