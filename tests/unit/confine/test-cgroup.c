@@ -235,6 +235,17 @@ static int remove_tree(void **state)
   return 0;
 }
 
+static void counts_groups_by_their_end(void **state)
+{
+  static const char text[] = "9:name=systemd:/\n8:pids:/a/mayfly-1-2/0\n4:memory:/mayfly-1-2/0\n3:cpu:/xmayfly-1-2/0\n"
+                             "2:io:/mayfly-1-2/00\n0::/mayfly-1-2";
+  assert_int_equal(mf_cgroup_count_tail(text, "mayfly-1-2/0"), 2);
+  assert_int_equal(mf_cgroup_count_tail(text, "mayfly-1-2"), 1);
+  assert_int_equal(mf_cgroup_count_tail(text, "mayfly-1-2/1"), 0);
+  assert_int_equal(mf_cgroup_count_tail(text, ""), 0);
+  assert_int_equal(mf_cgroup_count_tail("", "x"), 0);
+}
+
 static struct mf_cgroup *new_fake(struct mf_err *why)
 {
   struct mf_cgroup_place place = { 0 };
@@ -566,6 +577,49 @@ static void two_managers_of_a_process(void **state)
   mf_cgroup_free(second);
 }
 
+/* A process that joined, and whoever started it, both ask the kernel. */
+static void real_membership_is_seen(void **state)
+{
+  struct mf_err why = { 0 }, err;
+  struct mf_cgroup *cg = new_real(&why);
+  if (!mf_cgroup_is_active(cg)) {
+    mf_cgroup_free(cg);
+    print_message("# no control group can be made here: %s\n", why.msg);
+    skip();
+  }
+  int fds[2], gate[2], told[2];
+  unsigned n = 0;
+  char tail[128], byte = 0;
+  assert_ok(mf_cgroup_slot_join(cg, 1, fds, &n, &err), &err);
+  mf_cgroup_slot_tail(cg, 1, tail, sizeof tail);
+  assert_int_equal(pipe2(gate, O_CLOEXEC), 0);
+  assert_int_equal(pipe2(told, O_CLOEXEC), 0);
+  pid_t pid = fork();
+  assert_true(pid >= 0);
+  if (pid == 0) {
+    bool before = mf_cgroup_check_self(tail, n, NULL) == MF_OK, joined = true;
+    for (unsigned i = 0; i < n; i++)
+      joined = joined && write(fds[i], "0", 1) == 1;
+    bool after = mf_cgroup_check_self(tail, n, NULL) == MF_OK;
+    close(gate[1]);
+    byte = !before && joined && after ? 'y' : 'n';
+    (void)!write(told[1], &byte, 1);
+    (void)!read(gate[0], &byte, 1);
+    _exit(0);
+  }
+  assert_int_equal(read(told[0], &byte, 1), 1);
+  assert_int_equal(byte, 'y');
+  assert_true(mf_cgroup_slot_holds(cg, 1, pid));
+  assert_false(mf_cgroup_slot_holds(cg, 1, getpid()));
+  for (int i = 0; i < 2; i++) {
+    close(gate[i]);
+    close(told[i]);
+  }
+  assert_int_equal(waitpid(pid, NULL, 0), pid);
+  assert_false(mf_cgroup_slot_holds(cg, 1, pid));
+  mf_cgroup_free(cg);
+}
+
 /* A pids group stops a bomb where the user namespace does not. */
 static void real_pids_hold(void **state)
 {
@@ -654,6 +708,7 @@ int main(void)
     cmocka_unit_test(places),
     cmocka_unit_test(names),
     cmocka_unit_test(start_times),
+    cmocka_unit_test(counts_groups_by_their_end),
     cmocka_unit_test_setup_teardown(v2_limits_counters_and_reuse, make_tree, remove_tree),
     cmocka_unit_test_setup_teardown(v2_steps_aside_when_the_group_is_ours, make_tree, remove_tree),
     cmocka_unit_test_setup_teardown(v2_lets_a_group_of_others_be, make_tree, remove_tree),
@@ -662,6 +717,7 @@ int main(void)
 #ifndef UNDER_TSAN
     cmocka_unit_test(real_groups_hold),
     cmocka_unit_test(two_managers_of_a_process),
+    cmocka_unit_test(real_membership_is_seen),
     cmocka_unit_test(real_pids_hold),
 #endif
     cmocka_unit_test(real_sweep),
