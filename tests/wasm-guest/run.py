@@ -13,7 +13,8 @@ say what else is expected:
     # files: a.txt b/c   exactly these files are left (their contents are checked by the program itself)
     # distinct:          run twice, and the outputs must differ
 
-TEMPLATE is split as a shell does; {program}, {memory} and {out} (a folder for files) are filled in."""
+TEMPLATE is split as a shell does; {program}, {memory} and {out} (a folder for files) are filled in. Lines of standard
+error that begin with "mayfly: " are the command's own."""
 import argparse
 import concurrent.futures
 import os
@@ -65,14 +66,19 @@ class Program:
 
 
 def run_once(program, template):
-    out = tempfile.mkdtemp(prefix="mf-guest-")
+    folder = tempfile.mkdtemp(prefix="mf-guest-")
+    out, main = os.path.join(folder, "out"), os.path.join(folder, "main.py")
     try:
-        words = [w.format(program=program.path, memory=program.memory, out=out) for w in shlex.split(template)]
+        os.mkdir(out)
+        shutil.copy(program.path, main)
+        words = [w.format(program=main, memory=program.memory, out=out) for w in shlex.split(template)]
         done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_S, check=False)
         files = sorted(os.path.relpath(os.path.join(where, n), out) for where, _, names in os.walk(out) for n in names)
-        return done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace"), files
+        stderr = "".join(line for line in done.stderr.decode("utf-8", "replace").splitlines(keepends=True)
+                         if not line.startswith("mayfly: "))
+        return done.returncode, done.stdout.decode("utf-8", "replace"), stderr, files
     finally:
-        shutil.rmtree(out, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def differences(program, status, stdout, stderr, files):

@@ -1,4 +1,4 @@
-# memory: 48
+# memory: 64
 """The least that a program can be given is enough for an ordinary one."""
 import asyncio
 import collections
