@@ -14,6 +14,10 @@ MF_MUST_USE enum mf_code mf_worker_attach(const struct mf_worker_config *config,
 /* No privileges, no core, few descriptors, no new process. Before any code of the guest is mapped. Adds to *layers. */
 MF_MUST_USE enum mf_code mf_worker_limit(const struct mf_worker_config *config, uint32_t *layers, struct mf_err *err);
 
+/* Which of its pages this process has written: a descriptor to read that from later, when opening would not be allowed
+ * any more, and which does not tell physical addresses; -1: there is none. Before mf_worker_limit. */
+int mf_worker_pagemap(void);
+
 /* The system calls that a loaded worker needs, and no other: any other one ends the process. For all threads. */
 MF_MUST_USE enum mf_code mf_worker_seal(uint32_t *layers, char ret_sha256[MF_SHA256_HEX_N], struct mf_err *err);
 

@@ -23,6 +23,7 @@
 #define CODE_PATH "/proc/self/fd/5" /* MF_WORKER_CODE_FD */
 /* The guest has MF_GUEST_STACK_BYTES of it; the rest is for the host functions and for what the engine needs. */
 #define STACK_BYTES (64ull << 20)
+#define LARGE_BYTES (96ull << 20)
 #define FILE_WALL_NS (20 * MF_NS_PER_S)
 _Static_assert(STACK_BYTES >= MF_GUEST_STACK_BYTES + MF_ENGINE_HOST_STACK_BYTES, "the guest's stack fits");
 
@@ -131,6 +132,9 @@ static bool take_call(struct worker *w)
   w->serial = call.serial;
   struct mf_worker_done done;
   mf_guest_call(w->guest, &call, job_fd, &guest_events, w, &done);
+  /* The next call may have a lower limit, and giving back much takes a while. */
+  if (done.memory_bytes > LARGE_BYTES)
+    mf_guest_prepare(w->guest);
   done.type = MF_WORKER_DONE;
   done.serial = call.serial;
   bool is_sent =
@@ -205,7 +209,7 @@ static enum mf_code set_up(struct worker *w, struct mf_err *err)
     code = mf_worker_attach(&w->config, err);
   if (code == MF_OK)
     code = wait_for_go(err);
-  int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC); /* another user may not any more */
+  int pagemap = mf_worker_pagemap(); /* another user may not any more */
   if (code == MF_OK)
     code = mf_worker_limit(&w->config, &w->layers, err);
   if (code != MF_OK)
