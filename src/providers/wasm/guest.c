@@ -44,6 +44,7 @@ static void set_pool(wasm_config_t *c)
   wasmtime_pooling_allocation_config_total_memories_set(p, SLOT_N);
   wasmtime_pooling_allocation_config_total_tables_set(p, SLOT_N);
   wasmtime_pooling_allocation_config_total_core_instances_set(p, SLOT_N);
+  wasmtime_pooling_allocation_config_total_stacks_set(p, SLOT_N); /* none is used; a thousand would be reserved */
   wasmtime_pooling_allocation_config_max_memory_size_set(p, (size_t)4 << 30);
   wasmtime_pooling_allocation_config_table_elements_set(p, TABLE_ELEMENTS_MAX);
   wasmtime_pooling_allocation_config_max_core_instance_size_set(p, INSTANCE_BYTES_MAX);
