@@ -81,9 +81,11 @@ class Work:
     def step(self, name, key, words, make):
         """The folder of what make(folder) made, now or in an earlier run."""
         done = self.folder / ("%s-%s" % (name, key[:16]))
+        if done.is_dir():
+            os.utime(done)
+            return done
         with self.locked(name):
             if done.is_dir():
-                os.utime(done)
                 return done
             if words:
                 say(words)

@@ -1,7 +1,5 @@
 """The guest: frozen library, linked module, snapshot, machine code; and the tool that makes the last two."""
 
-import shutil
-
 from . import crates, tools
 from .base import ROOT, WASM, Failure, digest, key_of
 from .cpython import CC, CFLAGS
@@ -9,6 +7,8 @@ from .cpython import CC, CFLAGS
 STACK_BYTES = 8 << 20  # MF_GUEST_STACK_BYTES
 INITIAL_BYTES = 32 << 20
 SHARED_HEADERS = (WASM / "abi.h", ROOT / "src" / "sandbox" / "include" / "sandbox" / "frames.h")
+# Calls of these come to runtime/wasm/guest/alloc.c first.
+WRAPPED = ("PyObject_Malloc", "PyObject_Free", "PyMem_Malloc", "PyMem_Free")
 TOOL_BASE = ("buf.c", "err.c", "fd.c")
 
 
@@ -50,8 +50,8 @@ def module(work, cross, table):
     c_files = sorted((WASM / "guest").glob("*.c"))
     if not c_files:
         raise Failure("runtime/wasm/guest has no C files")
-    key = digest("module 2", key_of(cross.folder), key_of(table), WASM / "guest", *SHARED_HEADERS, tools.wasi_identity(),
-                 CC, CFLAGS, str(STACK_BYTES), str(INITIAL_BYTES))
+    key = digest("module 3", key_of(cross.folder), key_of(table), WASM / "guest", *SHARED_HEADERS, tools.wasi_identity(),
+                 CC, CFLAGS, str(STACK_BYTES), str(INITIAL_BYTES), *WRAPPED)
     return work.step("module", key, "linking the guest", lambda d: link(work, d, cross, table, c_files))
 
 
@@ -66,10 +66,11 @@ def link(work, d, cross, table, c_files):
                   "-I", WASM.parent, "-I", ROOT / "src" / "sandbox" / "include", "-I", table, "--embed-dir=%s" % table,
                   "-c", source, "-o", objects[-1]], d)
     libraries = sorted((cross.folder / "lib").glob("*.a"), key=lambda p: (p.name != "libpython3.13.a", p.name))
-    work.run("module", CC.split() + CFLAGS.split() + ["-mexec-model=reactor", *objects, *libraries,
-             "-lwasi-emulated-signal", "-lwasi-emulated-getpid", "-lwasi-emulated-process-clocks", "-lm",
-             "-Wl,--export=__stack_pointer", "-Wl,--stack-first", "-Wl,-z,stack-size=%d" % STACK_BYTES,
-             "-Wl,--initial-memory=%d" % INITIAL_BYTES, "-Wl,--gc-sections", "-Wl,-s", "-o", d / "guest.wasm"], d)
+    options = ["--export=__stack_pointer", "--stack-first", "-z,stack-size=%d" % STACK_BYTES,
+               "--initial-memory=%d" % INITIAL_BYTES, "--gc-sections", "-s"] + ["--wrap=" + name for name in WRAPPED]
+    work.run("module", CC.split() + CFLAGS.split() + ["-mexec-model=reactor", *objects, *libraries, "-lwasi-emulated-signal",
+             "-lwasi-emulated-getpid", "-lwasi-emulated-process-clocks", "-lm", *["-Wl," + o for o in options],
+             "-o", d / "guest.wasm"], d)
     for o in objects:
         o.unlink()
 
