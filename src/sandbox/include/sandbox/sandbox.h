@@ -5,7 +5,7 @@
  * provider's loop thread. What the guest does is a result, never an mf_err.
  *
  * Which files hold what: limits.c (defaults, ceilings, checks), result.c (life cycle, JSON), output.c (guest bytes →
- * bounded UTF-8), artifacts.c (collection from outside), mime.c, receipt.c. */
+ * bounded UTF-8), artifacts.c (collection from outside), adopt.c (files that are handed over), mime.c, receipt.c. */
 #ifndef MF_SANDBOX_SANDBOX_H
 #define MF_SANDBOX_SANDBOX_H
 
