@@ -218,6 +218,7 @@ static void take_command(struct bench *b, char *line)
   b->spec = (struct mf_sandbox_spec){ .source = { job->source, job->source_n },
                                       .runtime = is_data ? MF_RUNTIME_DATA : MF_RUNTIME_STDLIB };
   mf_sandbox_limits_default(&b->spec.limits);
+  b->spec.limits.fuel = b->is_wasm ? UINT64_MAX / 2 : 0; /* it is counted all the same */
   if (b->input.name) {
     b->input_file = (struct mf_sandbox_file){ mf_str_of(b->input.name), { b->input.source, b->input.source_n } };
     b->spec.files = &b->input_file;
