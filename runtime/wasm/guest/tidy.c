@@ -12,7 +12,8 @@
 #define POOL_HEAD_BYTES 32u
 
 #define TOP_BYTES (1u << 20)
-#define HOLE_MAX (512u << 10)
+#define LARGE_BYTES (128u << 10) /* a hole of this size is room like any other */
+#define LARGE_MAX 512u
 #define HOLE_MIN 576u
 
 /* Until the next block is the first of a pool that nobody has used. */
@@ -24,13 +25,14 @@ static void fill_pools(size_t size)
   } while (at && at % POOL_BYTES != POOL_HEAD_BYTES);
 }
 
-/* What lies above `top` is free in one piece. */
-static void fill_holes(size_t size, uintptr_t top)
+/* A block below `top`, above which all is free in one piece; NULL: there is none of this size. */
+static void *below(size_t size, uintptr_t top)
 {
-  void *p;
-  while ((p = malloc(size)) && (uintptr_t)p < top)
-    continue;
+  void *p = malloc(size);
+  if ((uintptr_t)p < top)
+    return p;
   free(p);
+  return NULL;
 }
 
 void mfg_tidy(void)
@@ -38,7 +40,15 @@ void mfg_tidy(void)
   for (size_t size = CLASS_BYTES; size <= CLASS_MAX; size += CLASS_BYTES)
     fill_pools(size);
   void *volatile top = malloc(TOP_BYTES); /* volatile: else the compiler takes it away */
-  for (size_t size = HOLE_MAX; size >= HOLE_MIN; size -= size / 4)
-    fill_holes(size, (uintptr_t)top);
+  void *large[LARGE_MAX];
+  unsigned n = 0;
+  while (n < LARGE_MAX && (large[n] = below(LARGE_BYTES, (uintptr_t)top)))
+    n++;
+  for (size_t size = LARGE_BYTES; size >= HOLE_MIN; size -= size / 4) {
+    while (below(size, (uintptr_t)top))
+      continue;
+  }
+  while (n > 0)
+    free(large[--n]);
   free(top);
 }

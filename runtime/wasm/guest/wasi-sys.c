@@ -6,8 +6,8 @@
 
 /* As the local provider's guests see it; what speaks of folders of its image is left out. */
 static const char *const environment[] = {
-  "HOME=/mnt/data", "PATH=/usr/bin",      "LANG=C.UTF-8",           "PYTHONUTF8=1",   "PYTHONDONTWRITEBYTECODE=1",
-  "TERM=dumb",      "PYTHONNOUSERSITE=1", "OPENBLAS_NUM_THREADS=1", "MPLBACKEND=Agg",
+  "HOME=/mnt/data", "LOGNAME=sandbox",           "PATH=/usr/bin",      "LANG=C.UTF-8",           "TERM=dumb",
+  "PYTHONUTF8=1",   "PYTHONDONTWRITEBYTECODE=1", "PYTHONNOUSERSITE=1", "OPENBLAS_NUM_THREADS=1", "MPLBACKEND=Agg",
 };
 #define ENVIRONMENT_N (sizeof environment / sizeof *environment)
 

@@ -160,6 +160,19 @@ for name, text in LACKING.items():
         setattr(os, name, raiser(name, OSError, errno.ENOTSUP, text))
 os.__getattr__ = guest["lacking"]("os", LACKING)
 
+# ---- small things elsewhere ----
+import hashlib
+import signal
+import time
+
+time.thread_time, time.thread_time_ns = time.process_time, time.process_time_ns
+signal.__getattr__ = guest["lacking"]("signal", {
+    name: words(f"signal.{name}", "nothing sends signals but the program itself")
+    for name in "alarm setitimer getitimer pause pthread_kill sigwait sigwaitinfo sigtimedwait pthread_sigmask siginterrupt "
+                "ITIMER_REAL set_wakeup_fd".split() if not hasattr(signal, name)})
+hashlib.__getattr__ = guest["lacking"]("hashlib", {
+    name: words(f"hashlib.{name}", "OpenSSL is not part of it") for name in ("pbkdf2_hmac", "scrypt")})
+
 # ---- shutil ----
 import shutil
 

@@ -25,7 +25,7 @@ struct mf_wasm_config {
   bool use_cgroup;              /* false: as on a host without cgroups */
 };
 #define MF_WASM_WORKER_OVERHEAD_BYTES (128ull << 20)
-#define MF_WASM_GUEST_MEMORY_MIN (40ull << 20)  /* the snapshot itself has 35: print(1) needs no more */
+#define MF_WASM_GUEST_MEMORY_MIN (48ull << 20)  /* the snapshot itself has some 42: print(1) needs no more */
 #define MF_WASM_GUEST_MEMORY_MAX (4ull << 30)   /* 32-bit addresses */
 void mf_wasm_config_default(struct mf_wasm_config *c);
 
