@@ -17,7 +17,8 @@ with lock:
 again = threading.RLock()
 with again, again:
     print(threading.Event().wait(0.1), threading.Semaphore(0).acquire(timeout=0.1))
-with threading.Condition() as condition:
+condition = threading.Condition()
+with condition:
     print(condition.wait(0.1))
 assert time.monotonic() - began >= 0.9 and time.process_time() - work < 0.45
 signal.signal(signal.SIGTERM, lambda number, frame: print("signal", number))
