@@ -67,7 +67,12 @@ const char *manifest_path_fault(struct mf_str path)
     if (b < 0x20 || b == 0x7f || (b == 0xc2 && (unsigned char)path.ptr[i + 1] < 0xa0)) /* valid: a byte follows */
       return "its name has a control character";
   }
-  return path.len > 1023 ? "its path has more than 1023 bytes" : "its path has more than 16 parts";
+  if (path.len > 1023)
+    return "its path has more than 1023 bytes";
+  size_t part_n = 1;
+  for (size_t i = 0; i < path.len; i++)
+    part_n += path.ptr[i] == '/';
+  return part_n > 16 ? "its path has more than 16 parts" : "its path does not lead to a file below the work directory";
 }
 
 bool manifest_is_full(const struct manifest *m)
