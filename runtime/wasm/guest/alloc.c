@@ -16,8 +16,8 @@
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 
 struct shelf {
-  void *first;      /* its first word leads to the next */
-  uint32_t taken_n; /* blocks on it */
+  void *first;     /* its first word leads to the next */
+  uint32_t room_n; /* how many more blocks it takes */
 };
 static struct shelf shelves[NB_SMALL_SIZE_CLASSES];
 /* Whether this part of the address space is an arena of Python's allocator: only there a block has a pool's head, with
@@ -52,8 +52,10 @@ static void free_arena(void *ctx, void *p, size_t n)
 }
 
 /* Before Python allocates anything. */
-__attribute__((constructor)) static void set_arenas(void)
+__attribute__((constructor)) static void set_up(void)
 {
+  for (uint32_t i = 0; i < NB_SMALL_SIZE_CLASSES; i++)
+    shelves[i].room_n = SHELF_BYTES / INDEX2SIZE(i);
   PyObjectArenaAllocator ours = { NULL, new_arena, free_arena };
   PyObject_SetArenaAllocator(&ours);
 }
@@ -74,7 +76,7 @@ static inline void *take(size_t n)
   if (!p)
     return NULL;
   s->first = *p;
-  s->taken_n--;
+  s->room_n++;
   return p;
 }
 
@@ -82,13 +84,12 @@ static inline bool put(void *p)
 {
   if (!is_arena[(uintptr_t)p / ARENA_SIZE])
     return false;
-  uint32_t class = POOL_ADDR(p)->szidx;
-  struct shelf *s = &shelves[class];
-  if (s->taken_n >= SHELF_BYTES / ALIGNMENT / (class + 1))
+  struct shelf *s = &shelves[POOL_ADDR(p)->szidx];
+  if (s->room_n == 0)
     return false;
   *(void **)p = s->first;
   s->first = p;
-  s->taken_n++;
+  s->room_n--;
   return true;
 }
 
