@@ -198,6 +198,13 @@ static void turn(struct world *w)
   CHECK(mf_loop_run(w->loop, NULL) == MF_OK);
 }
 
+/* Closing may wait for a thread that collects files. */
+static void turn_for_ms(struct world *w, uint64_t ms)
+{
+  mf_timer_arm(w->slice, mf_now_ns() + ms * MF_NS_PER_MS);
+  CHECK(mf_loop_run(w->loop, NULL) == MF_OK);
+}
+
 /* A sealed memfd, one without seals, or something else. */
 static int make_fd(uint8_t how)
 {
@@ -339,8 +346,10 @@ static void play(struct world *w)
     turn(w);
   if (w->closed_n == 0)
     close_provider(w);
-  for (unsigned i = 0; i < 1000 && w->closed_n == 0; i++)
+  for (unsigned i = 0; i < 100 && w->closed_n == 0; i++)
     turn(w);
+  for (unsigned i = 0; i < 10000 && w->closed_n == 0; i++)
+    turn_for_ms(w, 1);
   CHECK(w->closed_n == 1 && w->ready_n == 1);
   for (unsigned i = 0; i < w->run_n; i++)
     CHECK(w->runs[i].finished_n == 1 && w->runs[i].released_n == 1);
