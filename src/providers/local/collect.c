@@ -5,8 +5,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,14 +15,10 @@
 
 #define SMALL_ENTRIES_MAX 16u
 #define SMALL_BYTES_MAX (256u << 10) /* read and hashed in well under a millisecond */
-#define STACK_BYTES (1u << 20)
 
 struct mf_collect {
-  struct mf_loop *loop;
   struct mf_collect_spec spec;
-  atomic_bool stop;
-  enum mf_code code; /* the thread's, then the loop's */
-  pthread_t thread;
+  struct mf_aside *thread;
   void (*done)(void *user, enum mf_code code);
   void *user;
 };
@@ -84,41 +78,19 @@ enum mf_code mf_collect_now(struct mf_collect_spec *spec)
   return collect(spec, NULL);
 }
 
-static void on_thread_done(void *user)
+static enum mf_code collect_aside(void *user, const atomic_bool *stop)
 {
   struct mf_collect *c = user;
-  (void)pthread_join(c->thread, NULL); /* it has nothing left to do but to end */
+  return collect(&c->spec, stop);
+}
+
+static void on_done(void *user, enum mf_code code)
+{
+  struct mf_collect *c = user;
   void (*done)(void *user, enum mf_code code) = c->done;
   void *done_user = c->user;
-  enum mf_code code = c->code;
   free(c);
   done(done_user, code);
-}
-
-static void *thread_main(void *user)
-{
-  struct mf_collect *c = user;
-  c->code = collect(&c->spec, &c->stop);
-  mf_mailbox_post(c->loop, on_thread_done, c);
-  return NULL;
-}
-
-static int start_thread(struct mf_collect *c)
-{
-  pthread_attr_t attr;
-  sigset_t all, before;
-  sigfillset(&all);
-  int sys = pthread_attr_init(&attr);
-  if (sys)
-    return sys;
-  sys = pthread_attr_setstacksize(&attr, STACK_BYTES);
-  if (!sys) {
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the loop */
-    sys = pthread_create(&c->thread, &attr, thread_main, c);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-  }
-  (void)pthread_attr_destroy(&attr);
-  return sys;
 }
 
 enum mf_code mf_collect_start(struct mf_loop *loop, const struct mf_collect_spec *spec,
@@ -126,14 +98,11 @@ enum mf_code mf_collect_start(struct mf_loop *loop, const struct mf_collect_spec
                               struct mf_err *err)
 {
   struct mf_collect *c = mf_xcalloc(1, sizeof(*c));
-  c->loop = loop;
-  c->spec = *spec;
-  c->done = done;
-  c->user = user;
-  int sys = start_thread(c);
-  if (sys) {
+  *c = (struct mf_collect){ .spec = *spec, .done = done, .user = user };
+  enum mf_code code = mf_aside_start(loop, collect_aside, on_done, c, &c->thread, err);
+  if (code) {
     free(c);
-    return mf_fail(err, MF_E_SYS, sys, "start a thread that collects files");
+    return mf_wrap(err, code, "collect files");
   }
   *ret = c;
   return MF_OK;
@@ -141,5 +110,5 @@ enum mf_code mf_collect_start(struct mf_loop *loop, const struct mf_collect_spec
 
 void mf_collect_stop(struct mf_collect *c)
 {
-  atomic_store(&c->stop, true);
+  mf_aside_stop(c->thread);
 }

@@ -1,8 +1,6 @@
 /* Adopting the files of a call: a few at once, many on a thread of their own. */
 #include "collect.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <string.h>
 
 #include "base/fd.h"
@@ -11,7 +9,6 @@
 #include "base/banned.h"
 
 #define SMALL_BYTES_MAX (256u << 10) /* copied and hashed in well under a millisecond */
-#define STACK_BYTES (1u << 20)
 
 /* ---- what came ---- */
 
@@ -86,50 +83,25 @@ enum mf_code mf_collect_files(const struct mf_collect_call *c)
 }
 
 struct mf_collect_job {
-  struct mf_loop *loop;
   struct mf_collect_call call;
-  atomic_bool stop;
-  enum mf_code code; /* the thread's, then the loop's */
-  pthread_t thread;
+  struct mf_aside *thread;
   void (*done)(void *user, enum mf_code code);
   void *user;
 };
 
-static void on_thread_done(void *user)
+static enum mf_code adopt_aside(void *user, const atomic_bool *stop)
 {
   struct mf_collect_job *j = user;
-  (void)pthread_join(j->thread, NULL); /* it has nothing left to do but to end */
+  return adopt(&j->call, stop);
+}
+
+static void on_done(void *user, enum mf_code code)
+{
+  struct mf_collect_job *j = user;
   void (*done)(void *user, enum mf_code code) = j->done;
   void *done_user = j->user;
-  enum mf_code code = j->code;
   free(j);
   done(done_user, code);
-}
-
-static void *thread_main(void *user)
-{
-  struct mf_collect_job *j = user;
-  j->code = adopt(&j->call, &j->stop);
-  mf_mailbox_post(j->loop, on_thread_done, j);
-  return NULL;
-}
-
-static int start_thread(struct mf_collect_job *j)
-{
-  pthread_attr_t attr;
-  sigset_t all, before;
-  sigfillset(&all);
-  int sys = pthread_attr_init(&attr);
-  if (sys)
-    return sys;
-  sys = pthread_attr_setstacksize(&attr, STACK_BYTES);
-  if (!sys) {
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the loop */
-    sys = pthread_create(&j->thread, &attr, thread_main, j);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-  }
-  (void)pthread_attr_destroy(&attr);
-  return sys;
 }
 
 enum mf_code mf_collect_files_start(struct mf_loop *loop, const struct mf_collect_call *c,
@@ -137,14 +109,11 @@ enum mf_code mf_collect_files_start(struct mf_loop *loop, const struct mf_collec
                                     struct mf_collect_job **ret, struct mf_err *err)
 {
   struct mf_collect_job *j = mf_xcalloc(1, sizeof(*j));
-  j->loop = loop;
-  j->call = *c;
-  j->done = done;
-  j->user = user;
-  int sys = start_thread(j);
-  if (sys) {
+  *j = (struct mf_collect_job){ .call = *c, .done = done, .user = user };
+  enum mf_code code = mf_aside_start(loop, adopt_aside, on_done, j, &j->thread, err);
+  if (code) {
     free(j);
-    return mf_fail(err, MF_E_SYS, sys, "start a thread that collects files");
+    return mf_wrap(err, code, "adopt files");
   }
   *ret = j;
   return MF_OK;
@@ -152,5 +121,5 @@ enum mf_code mf_collect_files_start(struct mf_loop *loop, const struct mf_collec
 
 void mf_collect_files_stop(struct mf_collect_job *job)
 {
-  atomic_store(&job->stop, true);
+  mf_aside_stop(job->thread);
 }

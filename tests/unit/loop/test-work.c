@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -341,6 +342,59 @@ static void from_many_threads(void **state)
   assert_int_equal(f->live, POSTERS * POSTS);
 }
 
+/* ---- aside ---- */
+
+struct errand {
+  struct fixture *f;
+  struct mf_aside *aside;
+  bool was_elsewhere, took_signals;
+  enum mf_code code;
+};
+
+/* Until it is told to stop. */
+static enum mf_code wait_for_stop(void *user, const atomic_bool *stop)
+{
+  struct errand *e = user;
+  sigset_t mask;
+  pthread_sigmask(SIG_SETMASK, NULL, &mask);
+  e->took_signals = sigismember(&mask, SIGTERM) != 1;
+  e->was_elsewhere = !pthread_equal(pthread_self(), e->f->loop_thread);
+  while (!atomic_load(stop))
+    sched_yield();
+  return MF_E_GONE;
+}
+
+static void on_errand(void *user, enum mf_code code)
+{
+  struct errand *e = user;
+  e->code = code;
+  assert_true(pthread_equal(pthread_self(), e->f->loop_thread));
+  if (--e->f->live == 0)
+    mf_loop_stop(e->f->loop);
+}
+
+static void errands_stop_alone(void **state)
+{
+  enum { N = 8 };
+  struct fixture *f = *state;
+  struct errand errands[N];
+  for (unsigned i = 0; i < N; i++) {
+    errands[i] = (struct errand){ .f = f };
+    assert_int_equal(mf_aside_start(f->loop, wait_for_stop, on_errand, &errands[i], &errands[i].aside, NULL), MF_OK);
+    f->live++;
+  }
+  for (unsigned i = 0; i < N; i++) {
+    mf_aside_stop(errands[i].aside);
+    mf_aside_stop(errands[i].aside);
+  }
+  run(f);
+  for (unsigned i = 0; i < N; i++) {
+    assert_int_equal(errands[i].code, MF_E_GONE);
+    assert_true(errands[i].was_elsewhere);
+    assert_false(errands[i].took_signals);
+  }
+}
+
 #define WORK_TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
 
 int main(void)
@@ -355,6 +409,7 @@ int main(void)
     WORK_TEST(posts_keep_their_order),
     WORK_TEST(a_stop_leaves_the_rest),
     WORK_TEST(from_many_threads),
+    WORK_TEST(errands_stop_alone),
   };
   return cmocka_run_group_tests_name("loop/work", tests, NULL, NULL);
 }

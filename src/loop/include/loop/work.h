@@ -3,6 +3,8 @@
 #ifndef MF_LOOP_WORK_H
 #define MF_LOOP_WORK_H
 
+#include <stdatomic.h>
+
 #include "loop/fiber.h"
 
 struct mf_pool;
@@ -15,6 +17,16 @@ void mf_pool_free(struct mf_pool *p);
  * returned or never ran (MF_E_CAPACITY: queue full). fn owns what it touches meanwhile. */
 MF_MUST_USE enum mf_code mf_pool_run(struct mf_pool *p, struct mf_fiber *self, void (*fn)(void *user), void *user,
                                      struct mf_err *err);
+/* Work that takes long and must not wait for that of others: on a thread of its own, which ends with it. Runs fn(user,
+ * stop) there, then done(user, what fn returned) once on the loop; the mf_aside is gone by then, and until then user is
+ * lent to the thread and the loop may not be freed. MF_E_SYS: no thread; nothing was called. */
+struct mf_aside;
+typedef enum mf_code mf_aside_fn(void *user, const atomic_bool *stop);
+MF_MUST_USE enum mf_code mf_aside_start(struct mf_loop *loop, mf_aside_fn *fn,
+                                        void (*done)(void *user, enum mf_code code), void *user, struct mf_aside **ret,
+                                        struct mf_err *err);
+/* Sets *stop: fn should end soon, with what it has. Idempotent. */
+void mf_aside_stop(struct mf_aside *a);
 /* Thread: any, while the loop exists. Calls fn(user) on the loop; one thread's posts keep their order. What still waits
  * in mf_loop_free is dropped. */
 void mf_mailbox_post(struct mf_loop *loop, void (*fn)(void *user), void *user);
