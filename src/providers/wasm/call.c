@@ -176,6 +176,7 @@ static bool tell_files(struct call *c, uint32_t address)
   return true;
 }
 
+/* After a trap the guest's stack is as deep as it was then: where none of it is left, there is no list. */
 static void list_files(struct call *c)
 {
   /* What it prints now is nobody's. */
@@ -186,8 +187,6 @@ static void list_files(struct call *c)
   c->i->run.host.deadline_ns = mf_now_ns() + FILES_WALL_NS;
   wasmtime_store_limiter(c->i->store, (int64_t)(c->ask->memory_bytes + FILES_MEMORY_BYTES), -1, 1, -1, 1);
   wasmtime_error_t *error = wasmtime_context_set_fuel(c->i->cx, FILES_FUEL);
-  if (!error && c->i->has_stack)
-    error = wasmtime_global_set(c->i->cx, &c->i->stack, &c->i->stack_start);
   if (error) {
     wasmtime_error_delete(error);
     c->done->end = MF_END_BROKEN;

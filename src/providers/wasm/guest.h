@@ -25,9 +25,6 @@ struct mf_instance {
   wasmtime_context_t *cx;
   wasmtime_instance_t instance;
   wasmtime_func_t reserve, run_job, list_files;
-  bool has_stack;
-  wasmtime_global_t stack; /* __stack_pointer, where the guest exports it: a trap leaves it anywhere */
-  wasmtime_val_t stack_start;
 };
 
 /* NULL: the engine cannot make one, or it is not a guest of this ABI. */

@@ -38,11 +38,6 @@ static bool find_exports(struct mf_instance *i)
     return false;
   i->run.memory = item.of.memory;
   i->run.has_memory = true;
-  if (find(i, "__stack_pointer", WASMTIME_EXTERN_GLOBAL, &item)) {
-    i->has_stack = true;
-    i->stack = item.of.global;
-    wasmtime_global_get(i->cx, &i->stack, &i->stack_start);
-  }
   return find_func(i, "mayfly_reserve", &i->reserve) && find_func(i, "mayfly_run", &i->run_job) &&
          find_func(i, "mayfly_files", &i->list_files);
 }
