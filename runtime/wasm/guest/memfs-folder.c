@@ -111,6 +111,30 @@ mfs_errno mfs_add(struct mfs_node *folder, const char *name, size_t n, struct mf
   return 0;
 }
 
+/* One name less leads to it. */
+static void unlink_node(struct mfs_node *node)
+{
+  if (node->type == MFS_FOLDER)
+    node->parent = NULL;
+  node->links--;
+  node->refs++; /* so that the last name frees it as a last holder does */
+  mfs_unref(node);
+}
+
+void mfs_replace(struct mfs_node *folder, const char *name, size_t n, struct mfs_node *node)
+{
+  struct mfs_entry *e = find(folder, name, n);
+  struct mfs_node *before = e->node;
+  e->node = node;
+  node->links++;
+  if (node->type == MFS_FOLDER) {
+    node->parent = folder;
+    node->own_seq = e->seq;
+  }
+  unlink_node(before);
+  mfs_touch(folder);
+}
+
 void mfs_remove(struct mfs_node *folder, const char *name, size_t n)
 {
   struct mfs_entry *e = find(folder, name, n);
@@ -122,11 +146,7 @@ void mfs_remove(struct mfs_node *folder, const char *name, size_t n)
   e->node = NULL;
   folder->live_n--;
   mfs_touch(folder);
-  if (node->type == MFS_FOLDER)
-    node->parent = NULL;
-  node->links--;
-  node->refs++; /* so that the last name frees it as a last holder does */
-  mfs_unref(node);
+  unlink_node(node);
 }
 
 const struct mfs_entry *mfs_next(const struct mfs_node *folder, uint64_t seq)

@@ -194,10 +194,11 @@ mfs_errno mfs_rename(struct mfs_node *base, const char *path, size_t n, struct m
   if (error || from.node == to.node)
     return error;
   struct mfs_node *node = from.node;
-  if (to.node)
-    mfs_remove(to.folder, to.name, to.name_n);
   node->refs++;
-  error = mfs_add(to.folder, to.name, to.name_n, node);
+  if (to.node) /* which asks for no memory, so that nothing is lost */
+    mfs_replace(to.folder, to.name, to.name_n, node);
+  else
+    error = mfs_add(to.folder, to.name, to.name_n, node);
   if (error == 0) {
     mfs_remove(from.folder, from.name, from.name_n);
     if (node->type == MFS_FOLDER)

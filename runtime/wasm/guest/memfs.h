@@ -72,6 +72,7 @@ bool mfs_may(const struct mfs_node *node,
 struct mfs_node *mfs_find(const struct mfs_node *folder, const char *name, size_t n); /* borrowed; NULL: not there */
 mfs_errno mfs_add(struct mfs_node *folder, const char *name, size_t n, struct mfs_node *node); /* counts a link */
 void mfs_remove(struct mfs_node *folder, const char *name, size_t n);                          /* if there */
+void mfs_replace(struct mfs_node *folder, const char *name, size_t n, struct mfs_node *node);  /* must be there */
 /* The first entry whose seq is at least `seq`; NULL at the end. */
 const struct mfs_entry *mfs_next(const struct mfs_node *folder, uint64_t seq);
 void mfs_folder_done(struct mfs_node *folder);
