@@ -144,6 +144,22 @@ def check_acts(t, d):
         t.check("act %d" % number, problems + next_problems(d, before))
 
 
+def check_left(t, d):
+    """What a call left in the memory of its worker is not there in the next one, however it ended."""
+    clean = run(d, 29, {"fuel": 10 ** 11})["stdout"]
+    t.ok(re.fullmatch(r"\d+ 77 0 0 0 ", clean), "a memory that nobody has used", clean)
+    problems = []
+    for n in range(12):
+        marking = (25, 26, 27, 28)[n % 4]
+        before = d.info()
+        left = run(d, marking, {"fuel": 4 * 10 ** 8})
+        found = run(d, 29, {"fuel": 10 ** 11})["stdout"]
+        if found != clean or d.info()["workerPids"] != before["workerPids"]:
+            problems.append("after act %d (%s/%s): %r, before %r; workers %s, before %s" % (
+                marking, left["status"], left["reason"], found, clean, d.info()["workerPids"], before["workerPids"]))
+    t.check("nothing of a call is left in its worker", problems)
+
+
 def check_files(t, d):
     for number, (names, failed) in FILES.items():
         before = d.info()
@@ -206,6 +222,7 @@ def main():
         with driver.Driver([*options, "--wasm-runtime", maker.runtime(["-DRESERVE=0"])]) as d:
             check_acts(t, d)
             check_files(t, d)
+            check_left(t, d)
         with driver.Driver([*options, "--wasm-runtime", maker.runtime(["-DRESERVE=8"])]) as d:
             r = d.run("#24\n", limits={"memoryBytes": MEMORY})
             t.ok(r["status"] == "succeeded", "memory that grows while the job is placed", r["status"], r["reason"])

@@ -27,6 +27,9 @@ AFTER = """
 import gc, os, sys, threading
 assert os.listdir("/mnt/data") == [], os.listdir("/mnt/data")
 assert sys.getrecursionlimit() == 1000 and sys.gettrace() is None and sys.getprofile() is None
+import builtins, json, random
+assert not any(hasattr(m, "left") for m in (builtins, sys, os)) and "left" not in sys.modules and "LEFT" not in os.environ
+assert os.listdir("/tmp") == [] and json.dumps([]) == "[]" and random.random() != 0.13436424411240122
 assert not hasattr(sys, "kept") and os.getcwd() == "/mnt/data" and gc.isenabled()
 print(1)
 """

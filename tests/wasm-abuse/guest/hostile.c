@@ -21,6 +21,9 @@ static struct mf_guest_file files[MF_GUEST_FILES_MAX];
 static struct mf_guest_files list;
 static int act;
 static volatile int32_t zero;
+static volatile uint8_t room[8 * PAGE]; /* what nobody has written is 0 */
+static volatile int32_t given = 77;     /* from the module */
+extern uint8_t __heap_base;
 
 static uint32_t memory_bytes(void)
 {
@@ -128,6 +131,34 @@ static int32_t call_wrong(int32_t which)
   return fn(1, 2, 3);
 }
 
+/* Leaves something wherever it can. */
+static void leave_marks(void)
+{
+  grow_to_the_end();
+  given = 0x5a5a5a5a;
+  __builtin_memset((void *)room, 0x5a, sizeof(room));
+  __builtin_memset(&__heap_base, 0x5a, memory_bytes() - (uint32_t)&__heap_base);
+}
+
+static uint32_t count_marks(const volatile uint8_t *at, const volatile uint8_t *end)
+{
+  uint32_t n = 0;
+  while (at < end)
+    n += *at++ != 0;
+  return n;
+}
+
+/* What somebody left: the memory as it is at first, and as it is when it grows. */
+static void look_for_marks(void)
+{
+  say_number((int64_t)__builtin_wasm_memory_size(0));
+  say_number(given);
+  say_number(count_marks(room, room + sizeof(room)));
+  say_number(count_marks(&__heap_base, (uint8_t *)memory_bytes()));
+  grow_to_the_end();
+  say_number(count_marks(&__heap_base, (uint8_t *)(memory_bytes() - PAGE)));
+}
+
 static int32_t run_act(uint32_t n)
 {
   switch (act) {
@@ -198,6 +229,22 @@ static int32_t run_act(uint32_t n)
     grow_to_the_end();
     for (;;)
       host_write(2, 0, memory_bytes());
+  case 25:
+    leave_marks();
+    return 0;
+  case 26: /* and ends in each way */
+    leave_marks();
+    __builtin_trap();
+  case 27:
+    leave_marks();
+    loop();
+  case 28:
+    leave_marks();
+    host_exit(0);
+    return 0;
+  case 29:
+    look_for_marks();
+    return 0;
   case 24: /* the job is what it was told */
     say_number(n);
     return 0;
