@@ -53,7 +53,7 @@ for name in ("Barrier", "BoundedSemaphore", "Condition", "Event", "JoinableQueue
 import socket
 
 lack(socket.socket, "__init__", OSError, "socket.socket", NO_NETWORK)
-for name in ("getaddrinfo", "gethostbyname", "gethostbyname_ex", "gethostbyaddr", "getnameinfo", "getfqdn",
+for name in ("getaddrinfo", "gethostbyname", "gethostbyname_ex", "gethostbyaddr", "getnameinfo",
              "create_connection", "create_server", "socketpair", "fromfd"):
     lack(socket, name, OSError, f"socket.{name}", NO_NETWORK)
 import http.client

@@ -8,6 +8,7 @@ import decimal
 import difflib
 import doctest
 import email.message
+import email.utils
 import enum
 import fractions
 import gettext
@@ -92,6 +93,7 @@ pathlib.Path("pack/data.txt").write_text("resource")
 import pack  # noqa: E402
 
 assert importlib.resources.files(pack).joinpath("data.txt").read_text() == "resource"
+assert email.utils.make_msgid().endswith("@sandbox>")
 lock = threading.RLock()
 with lock, threading.Lock():
     q = queue.Queue()
