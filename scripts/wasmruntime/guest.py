@@ -7,9 +7,9 @@ from .cpython import CC, CFLAGS
 STACK_BYTES = 8 << 20  # MF_GUEST_STACK_BYTES
 INITIAL_BYTES = 32 << 20
 SHARED_HEADERS = (WASM / "abi.h", ROOT / "src" / "sandbox" / "include" / "sandbox" / "frames.h")
-# Calls of these come to runtime/wasm/guest/alloc.c first, and to wait.c instead.
+# Calls of these come to runtime/wasm/guest/alloc.c first, to wait.c instead, to libc-modes.c first.
 WRAPPED = ("PyObject_Malloc", "PyObject_Free", "PyMem_Malloc", "PyMem_Free",
-           "PyThread_acquire_lock_timed_with_retries", "_PyParkingLot_Park")
+           "PyThread_acquire_lock_timed_with_retries", "_PyParkingLot_Park", "open", "openat", "mkdir", "mkdirat")
 TOOL_BASE = ("buf.c", "err.c", "fd.c")
 
 

@@ -7,7 +7,7 @@
  *   job.c      the bytes of a job
  *   brought.c  files that the module brings; files.c: those that the program left
  *   memfs*.c   files in memory
- *   fd.c, wasi-*.c, libc.c   what the C library calls
+ *   fd.c, wasi-*.c, libc*.c  what the C library calls
  *   host.c     the five host functions, and what stands in for them while the snapshot is made */
 #ifndef MFG_GUEST_H
 #define MFG_GUEST_H

@@ -102,7 +102,7 @@ mfs_errno mfs_make(const struct mfs_place *place, enum mfs_type type, uint16_t m
   mfs_errno error = may_change(place->folder);
   if (error)
     return error;
-  struct mfs_node *node = mfs_new(type, (uint16_t)(mode & ~mfs.umask));
+  struct mfs_node *node = mfs_new(type, (uint16_t)((mfs.has_mode ? mfs.mode : mode) & ~mfs.umask));
   if (!node)
     return __WASI_ERRNO_NOSPC;
   error = mfs_add(place->folder, place->name, place->name_n, node);

@@ -56,6 +56,8 @@ struct mfs {
   struct mfs_node *root, *cwd; /* a reference each */
   uint32_t next_ino;
   uint16_t umask;
+  bool has_mode; /* what is made now gets `mode` in place of the usual permissions (libc-modes.c) */
+  uint16_t mode;
 };
 /* The only file system: the C library's calls carry no pointer of ours. */
 extern struct mfs mfs;
