@@ -2,7 +2,7 @@
 """Soak of the wasm provider: many calls in a row, a few at once, among them ones that fail, are stopped and cancelled. The
 memory of the provider and of its workers, descriptors, processes and control groups stay flat.
 
-    wasm.py [--calls N] [--name WORDS] [-- options of mf-driver]
+    wasm.py [--calls N] [--per-worker N] [--name WORDS] [-- options of mf-driver]
 
 The first fifth warms up; what is compared is the state after it and at the end, both when nothing runs."""
 import argparse
@@ -142,7 +142,7 @@ def run_many(d, first, last, problems):
         thread.join()
 
 
-def growth(early, late, calls):
+def growth(early, late, calls, per_worker):
     """What is not flat: the room does not depend on how many calls there were."""
     room = {"provider private": 4 * MIB, "worker private": 6 * MIB, "provider fds": 0, "worker fds": 1, "processes": 0,
             "worker threads": 0, "groups": 0, "busy": 0}
@@ -150,7 +150,7 @@ def growth(early, late, calls):
                 for name, most in room.items() if late[name] > early[name] + most]
     replaced = late["workers started"] - early["workers started"]
     # By their count of calls, and one for each cancel; not for a limit, a trap or an exception.
-    most = calls // 1000 + calls // CANCEL_EVERY + 2 * WORKERS
+    most = calls // per_worker + calls // CANCEL_EVERY + 2 * WORKERS
     if replaced > most:
         problems.append("%d workers were started in %d calls, expected %d at most" % (replaced, calls, most))
     return problems
@@ -159,6 +159,7 @@ def growth(early, late, calls):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--calls", type=int, default=2000)
+    parser.add_argument("--per-worker", type=int, default=1000)
     parser.add_argument("--name", default="wasm:")
     parser.add_argument("options", nargs="*")
     args = parser.parse_args()
@@ -167,7 +168,8 @@ def main():
     leaks.adopt_orphans()
     before = leaks.Snapshot()
     problems = []
-    options = ["--provider", "wasm", "--max-running", str(WORKERS), "--pool", str(WORKERS), *args.options]
+    options = ["--provider", "wasm", "--max-running", str(WORKERS), "--pool", str(WORKERS), "--calls-per-worker",
+               str(args.per_worker), *args.options]
     with driver.Driver(options) as d:
         warm = args.calls // 5
         run_many(d, 0, warm, problems)
@@ -178,7 +180,7 @@ def main():
         late = state(d)
         t.check("%s %d calls, each with its right answer" % (args.name, args.calls), problems[:5])
         t.check(args.name + " memory, descriptors, processes, threads and groups are flat",
-                growth(early, late, args.calls - warm))
+                growth(early, late, args.calls - warm, args.per_worker))
         t.note("%d calls in %.1f s" % (args.calls - warm, seconds))
         t.note("early %s" % early)
         t.note("late  %s" % late)
