@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Forged frames: the provider's workers are fake_worker.py, a real process in the worker's place that does what a guest
-would do that broke out of WebAssembly. The provider lives, the call ends as worker_crash with the fixed words, nothing of
-the forger's is in the result but its own output, nothing is left, and the next call works."""
+would do that broke out of WebAssembly (worker_acts.py). The provider lives, the call ends as worker_crash with the fixed
+words, nothing of the forger's is in the result but its own output, nothing is left, and the next call works."""
 import os
 import sys
 import tempfile
@@ -12,10 +12,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "lib"), HERE]
 
 import driver  # noqa: E402
-import fake_worker  # noqa: E402
 import leaks  # noqa: E402
 import places  # noqa: E402
 import tap  # noqa: E402
+import worker_acts  # noqa: E402
 
 CRASHED = "the sandbox worker failed"  # MF_WASM_DIAG_CRASHED
 OPTIONS = ["--provider", "wasm", "--max-running", "2"]
@@ -90,7 +90,7 @@ def check_calls(t, folder):
     with driver.Driver([*OPTIONS, "--wasm-program", Program(folder).path]) as d:
         d.run("print(1)")
         before = fds_of(d)
-        for name in sorted(n for n in vars(fake_worker) if n.startswith("call_")):
+        for name in sorted(n for n in vars(worker_acts) if n.startswith("call_")):
             beside = d.submit("print(1)")
             result = d.run("# fake: %s\n" % name, content=True,
                            limits={"stdoutBytes": 1000000, "artifactCount": 20})
@@ -103,7 +103,7 @@ def check_calls(t, folder):
                 problems.append("%d bytes, %s, exit code %s" % (len(result["stdout"]), result["artifacts"],
                                                                 result["exitCode"]))
             problems += check_next(d) + flat_problems(d, before, 1)
-            t.check("%s: %s" % (name, (vars(fake_worker)[name].__doc__ or "").split(":")[0]), problems)
+            t.check("%s: %s" % (name, (vars(worker_acts)[name].__doc__ or "").split(":")[0]), problems)
 
 
 def check_believed(t, d, before):
@@ -121,6 +121,14 @@ def check_believed(t, d, before):
           ("failed", "exit", 42, "forged\n") else ["%s" % r])
     r = run("fine_word_memory")
     after("fine_word_memory", [] if (r["status"], r["reason"]) == ("failed", "memory") else ["%s" % r])
+    if d.info()["memoryControl"] != "rlimit":
+        for _ in range(2):
+            r = run("fine_takes_memory")
+            after("fine_takes_memory: a worker that the kernel ends for its memory is a limit",
+                  [] if (r["status"], r["reason"]) == ("failed", "memory") else ["%s" % r])
+            r = run("call_abort")
+            after("and one that is killed after it, in the same place, is a crash",
+                  [] if (r["status"], r["reason"]) == ("failed", "worker_crash") else ["%s" % r])
     r = run("fine_files_wrong")
     names = {a["path"]: r["contents"][a["path"]] for a in r["artifacts"]}
     rejected = {a["path"]: a["reason"] for a in r["rejectedArtifacts"]}
