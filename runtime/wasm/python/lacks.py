@@ -170,8 +170,43 @@ signal.__getattr__ = guest["lacking"]("signal", {
     name: words(f"signal.{name}", "nothing sends signals but the program itself")
     for name in "alarm setitimer getitimer pause pthread_kill sigwait sigwaitinfo sigtimedwait pthread_sigmask siginterrupt "
                 "ITIMER_REAL set_wakeup_fd".split() if not hasattr(signal, name)})
-hashlib.__getattr__ = guest["lacking"]("hashlib", {
-    name: words(f"hashlib.{name}", "OpenSSL is not part of it") for name in ("pbkdf2_hmac", "scrypt")})
+hashlib.__getattr__ = guest["lacking"]("hashlib", {"scrypt": words("hashlib.scrypt", "OpenSSL is not part of it")})
+
+
+def pbkdf2_hmac(hash_name, password, salt, iterations, dklen=None):
+    """Password based key derivation function 2 (PKCS #5 v2.0) with HMAC as pseudorandom function."""
+    if not isinstance(hash_name, str):
+        raise TypeError(f"pbkdf2_hmac() argument 'hash_name' must be str, not {type(hash_name).__name__}")
+    inner, outer = hashlib.new(hash_name), hashlib.new(hash_name)
+    length = inner.digest_size if dklen is None else dklen
+    if iterations < 1 or length < 1:
+        raise ValueError("iteration value must be greater than 0." if iterations < 1 else "key length must be greater than 0.")
+    key = bytes(password)
+    key = (hashlib.new(hash_name, key).digest() if len(key) > inner.block_size else key).ljust(inner.block_size, b"\0")
+    inner.update(bytes(b ^ 0x36 for b in key))
+    outer.update(bytes(b ^ 0x5C for b in key))
+
+    def mac(data):
+        one, two = inner.copy(), outer.copy()
+        one.update(data)
+        two.update(one.digest())
+        return two.digest()
+
+    result, block = b"", 0
+    while len(result) < length:
+        block += 1
+        last = mac(bytes(salt) + block.to_bytes(4, "big"))
+        total = int.from_bytes(last, "big")
+        for _ in range(iterations - 1):
+            last = mac(last)
+            total ^= int.from_bytes(last, "big")
+        result += total.to_bytes(inner.digest_size, "big")
+    return result[:length]
+
+
+pbkdf2_hmac.__module__ = "hashlib"
+hashlib.pbkdf2_hmac = pbkdf2_hmac
+hashlib.__all__ += ("pbkdf2_hmac",) if "pbkdf2_hmac" not in hashlib.__all__ else ()
 
 # ---- shutil ----
 import shutil

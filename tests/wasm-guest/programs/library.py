@@ -94,6 +94,15 @@ import pack  # noqa: E402
 
 assert importlib.resources.files(pack).joinpath("data.txt").read_text() == "resource"
 assert email.utils.make_msgid().endswith("@sandbox>")
+# RFC 6070 and, of SHA-256, its usual companions
+for name, salt, n, size, want in (
+        ("sha1", b"salt", 1, 20, "0c60c80f961f0e71f3a9b524af6012062fe037a6"),
+        ("sha1", b"salt", 4096, 20, "4b007901b765489abead49d926f721d065a429c1"),
+        ("sha256", b"salt", 2, 32, "ae4d0c95af6b46d32d0adff928f06dd02a303f8ef3c251dfd6e2d85a95474c43")):
+    assert hashlib.pbkdf2_hmac(name, b"password", salt, n, size).hex() == want, (name, n)
+assert hashlib.pbkdf2_hmac("sha1", b"passwordPASSWORDpassword", b"saltSALTsaltSALTsaltSALTsaltSALTsalt", 4096, 25).hex() == (
+    "3d2eec4fe41c849b80c8d83662c0e44a8b291a964cf2f07038")
+assert len(hashlib.pbkdf2_hmac("sha512", b"x" * 200, b"", 1)) == 64
 lock = threading.RLock()
 with lock, threading.Lock():
     q = queue.Queue()
