@@ -166,6 +166,16 @@ import signal
 import time
 
 time.thread_time, time.thread_time_ns = time.process_time, time.process_time_ns
+_clock_info = time.get_clock_info
+
+
+def get_clock_info(name, /):
+    """Get information of the specified clock."""
+    return _clock_info("process_time" if name == "thread_time" else name)
+
+
+get_clock_info.__module__ = "time"
+time.get_clock_info = get_clock_info
 signal.__getattr__ = guest["lacking"]("signal", {
     name: words(f"signal.{name}", "nothing sends signals but the program itself")
     for name in "alarm setitimer getitimer pause pthread_kill sigwait sigwaitinfo sigtimedwait pthread_sigmask siginterrupt "
