@@ -39,7 +39,7 @@ PROGRAMS = [  # (source, files, limits, (status, reason, stdout), artifacts)
 RARE = [  # every fiftieth
     ("while True:\n    pass\n", None, FUEL, ("failed", "fuel", ""), 0),
     ("x = []\nwhile True:\n    x.append(bytes(1 << 20))\n", None, {"memoryBytes": 96 * MIB}, ("failed", "memory", ""), 0),
-    ("while True:\n    print('z' * 1000)\n", None, {"stdoutBytes": 1000, "stopOnOutput": True},
+    ("while True:\n    print('z' * 3000)\n", None, {"stdoutBytes": 1000, "stopOnOutput": True},
      ("failed", "output", "z" * 1000), 0),
     ("import time\ntime.sleep(60)\n", None, {"wallMs": 50}, ("timed_out", "wall_time", ""), 0),
     ("import os\nos.abort()\n", None, None, ("failed", "signal", ""), 0),

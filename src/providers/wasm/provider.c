@@ -235,6 +235,8 @@ static void close_step(struct wasm *w)
     next = r->next; /* a receiver cannot start another run, so the list only gets shorter */
     if (r->state == RUN_SENT)
       wasm_run_on_lost(r, true);
+    else if (r->state == RUN_QUEUED) /* closed from inside an event, after its turn */
+      wasm_run_end_queued(r, MF_RUN_CANCELLED, MF_REASON_CANCELLED, "");
   }
   void (*closed)(void *user) = w->closed;
   void *user = w->closed_user;

@@ -654,6 +654,37 @@ static void closing_ends_what_runs_and_waits(void **state)
   assert_int_equal(fake_open_fds(), fds);
 }
 
+static void note_closed(void *user)
+{
+  struct fake *f = user;
+  f->closed_n++;
+  f->provider = NULL;
+}
+
+static void close_inside(struct fake_run *r)
+{
+  mf_provider_close(r->fake->provider, note_closed, r->fake);
+}
+
+static void closing_inside_an_event_ends_those_that_wait_too(void **state)
+{
+  struct fake f;
+  fake_init(&f);
+  f.config.ready_workers = 0;
+  f.seam.times.idle_ms = 1;
+  fake_open_up(&f);
+  UNTIL(&f, fake_is_gone(&f, 0)); /* no worker whose end would be waited for */
+  fake_slice(&f);
+  const struct mf_sandbox_spec spec = fake_spec("x");
+  struct fake_run *waits = fake_start(&f, &spec), *last = fake_start(&f, &spec);
+  last->on_finished = close_inside;
+  mf_sandbox_cancel(last->run);
+  UNTIL(&f, last->finished_n == 1);
+  fake_close(&f); /* checks that both have ended and were released */
+  assert_int_equal(f.closed_n, 1);
+  (void)waits;
+}
+
 static void closing_before_ready_says_so(void **state)
 {
   struct fake f;
@@ -818,6 +849,7 @@ int main(void)
     cmocka_unit_test(cancel_ends_the_worker_and_frees_the_place),
     cmocka_unit_test(a_waiting_run_can_be_cancelled),
     cmocka_unit_test(closing_ends_what_runs_and_waits),
+    cmocka_unit_test(closing_inside_an_event_ends_those_that_wait_too),
     cmocka_unit_test(closing_before_ready_says_so),
     cmocka_unit_test(a_worker_that_cannot_start_is_the_reason),
     cmocka_unit_test(a_probe_that_fails_is_the_reason),
