@@ -28,25 +28,33 @@ def build(cache, place):
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=900)
 
 
+def check(tap, scratch, done):
+    """The digest of the snapshot; the key is the hash of all its inputs."""
+    path = Path(done.stdout.strip())
+    data = path.read_bytes()
+    tap.ok(data.startswith(b"\0asm\1\0\0\0") and len(data) > 5 << 20, "it is a snapshot", len(data))
+    tap.ok(os.fsencode(scratch) not in data and os.fsencode(TOP) not in data, "it does not name the place of the build")
+    return hashlib.sha256(data).hexdigest(), (path.parent / "key").read_text()
+
+
 def main():
     cache = Path(os.environ.get("MAYFLY_WASM_CACHE", TOP / "deps" / "wasm"))
     if not list(cache.glob("cpython-*")) or not list(cache.glob("wasmtime-compiler-*")):
         skip_all("no cross-compiled CPython in %s: make wasm" % cache)
     tap = Tap()
-    digests = []
+    made = []
     with tempfile.TemporaryDirectory() as scratch:
-        for name in ("first", "in-another-place"):
+        # A third time only if somebody has changed the sources between the first two.
+        for name in ("first", "in-another-place", "and-another"):
             done = build(cache, Path(scratch) / name)
             if not tap.ok(done.returncode == 0, "build " + name, done.stderr):
                 sys.exit(tap.done())
-            data = Path(done.stdout.strip()).read_bytes()
-            tap.ok(data.startswith(b"\0asm\1\0\0\0") and len(data) > 5 << 20, "it is a snapshot", len(data))
-            tap.ok(os.fsencode(scratch) not in data and os.fsencode(TOP) not in data, "it does not name the place of the build")
-            digests.append(hashlib.sha256(data).hexdigest())
-    tap.ok(digests[0] == digests[1], "both are the same", *digests)
+            made.append(check(tap, scratch, done))
+            if len(made) > 1 and made[-1][1] == made[-2][1]:
+                break
+    tap.ok(made[-1] == made[-2], "the last two are the same", *made)
     manifest = json.loads((Path(sys.argv[1]) / "manifest.json").read_text())
-    if "snapshot_sha256" in manifest:
-        tap.note("the runtime of this build was made from %s" % manifest["snapshot_sha256"])
+    tap.note("the runtime of this build was made from %s" % manifest["snapshot_sha256"])
     sys.exit(tap.done())
 
 
