@@ -198,9 +198,9 @@ static void limits_of_a_guest(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(the_defaults), cmocka_unit_test(zero_is_refused_everywhere),
-    cmocka_unit_test(ceilings),     cmocka_unit_test(what_must_fit_together),
-    cmocka_unit_test(permits),      cmocka_unit_test(limits_of_a_call),
+    cmocka_unit_test(the_defaults),      cmocka_unit_test(zero_is_refused_everywhere),
+    cmocka_unit_test(ceilings),          cmocka_unit_test(what_must_fit_together),
+    cmocka_unit_test(permits),           cmocka_unit_test(limits_of_a_call),
     cmocka_unit_test(limits_of_a_guest),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
