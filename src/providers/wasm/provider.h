@@ -80,7 +80,6 @@ struct worker {
   uint32_t layers;
   char seccomp_sha256[MF_SHA256_HEX_N];
   bool is_silent;  /* killed because it did not answer */
-  bool has_lied;   /* killed because it sent what it should not */
   bool has_failed; /* in JOINING or LOADING: `why` says it */
   struct mf_err why;
 };

@@ -246,12 +246,13 @@ static struct mf_wasm_verdict verdict_of_loss(const struct wasm_run *r, const ch
   return (struct mf_wasm_verdict){ .status = MF_RUN_FAILED, .reason = MF_REASON_WORKER_CRASH };
 }
 
-/* Nothing of the program has run, and its worker was not ended by us: it was dead or dying when CALL was sent. Another
- * one may take it; not for ever, since a job that ends its worker would end them all. */
+/* Nothing of the program has run: its worker was dead or dying when CALL was sent, or in the hands of the program
+ * before, and was ended for what it sent. Another one may take it; not for ever, since a job that ends its worker would
+ * end them all. */
 static bool may_go_again(const struct wasm_run *r, const struct mf_wasm_verdict *v)
 {
   const struct worker *k = r->worker;
-  return !r->began_ns && v->reason == MF_REASON_WORKER_CRASH && !k->is_silent && !k->has_lied && r->sent_n < SENT_MAX &&
+  return !r->began_ns && v->reason == MF_REASON_WORKER_CRASH && !k->is_silent && r->sent_n < SENT_MAX &&
          r->wasm->state != WASM_CLOSING;
 }
 

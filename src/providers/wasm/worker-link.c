@@ -160,7 +160,7 @@ void worker_spawn(struct worker *k, uint64_t data_bytes)
   assert(k->state == WORKER_NONE && !k->run);
   k->proc = MF_PIDREF_NULL;
   k->sock = -1;
-  k->is_silent = k->has_lied = k->has_failed = false;
+  k->is_silent = k->has_failed = false;
   k->calls_n = 0;
   k->layers = 0;
   k->data_bytes = data_bytes;
@@ -330,7 +330,6 @@ void worker_on_frame(struct worker *k, const void *p, size_t n, int fds[], unsig
   if (is_good)
     return;
   mf_log(MF_LOG_WARN, "a WebAssembly worker sent what it should not, and was ended");
-  k->has_lied = true;
   on_end_of_file(k);
 }
 
@@ -347,8 +346,7 @@ static bool pump(struct worker *k)
     } else if (code == MF_E_CAPACITY) {
       return false;
     } else {
-      k->has_lied = k->has_lied || code != MF_E_GONE; /* more than a frame may have */
-      on_end_of_file(k);
+      on_end_of_file(k); /* or more than a frame may have */
       return false;
     }
   }

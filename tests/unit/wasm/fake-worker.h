@@ -5,7 +5,7 @@
 #include "provider.h"
 
 #define FAKE_RUNS_MAX 32
-#define FAKE_WORKERS_MAX 32
+#define FAKE_WORKERS_MAX 64
 
 struct fake;
 
