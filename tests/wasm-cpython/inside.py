@@ -21,6 +21,7 @@ import traceback
 import types
 import unittest
 import zipfile
+import zlib
 
 MARK = "\x1e"
 ROOT = "/tmp/cpython"
@@ -95,7 +96,8 @@ def unpack():
 FACTS = {"_testinternalcapi": {"get_config": lambda: {"code_debug_ranges": True},
                                "get_immortalize_deferred": lambda: False,
                                "SIZEOF_PYGC_HEAD": 2 * struct.calcsize("P")},
-         "test.support.i18n_helper": {"TestTranslationsBase": object}}
+         "test.support.i18n_helper": {"TestTranslationsBase": object},
+         "lzma": {"decompress": zlib.decompress}}  # of what bundle.py compressed anew
 
 
 class Absent(types.ModuleType):

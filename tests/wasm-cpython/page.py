@@ -26,8 +26,8 @@ RUNNING = """## Running it
 
 ```console
 $ export MAYFLY_CPYTHON_TARBALL=…      # the tarball that scripts/setup-wasm-runtime took; or the folder of the source
-$ python3 tests/wasm-cpython/run.py                  # the short list, as in `make test`
-$ python3 tests/wasm-cpython/run.py --list all       # the whole list, as in `make soak`
+$ python3 tests/wasm-cpython/run.py                  # the short list, as in `make test`: about 30 s
+$ python3 tests/wasm-cpython/run.py --list all       # the whole list, as in `make soak`: about 5 minutes
 $ python3 tests/wasm-cpython/run.py --only test_re   # one module
 $ python3 tests/wasm-cpython/run.py --list all --write   # and this page anew
 ```
