@@ -4,6 +4,7 @@ program runs. Not what it says of itself: what the kernel says."""
 import ctypes
 import os
 import re
+import resource
 import struct
 import sys
 import time
@@ -231,6 +232,11 @@ def main():
         r = d.run("kept = [bytes(1 << 20) for _ in range(4000)]", limits={"memoryBytes": 2 << 30, "fuel": 10 ** 11})
         t.ok((r["status"], r["reason"]) == ("failed", "memory"), "and a program that takes more than its limit is told so",
              r["status"], r["reason"], r["diagnostic"])
+    resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200))  # ours, for the rest of this program
+    with driver.Driver(OPTIONS) as d:
+        found = limits_of(d.info()["workerPids"][0])["Max open files"]
+        t.ok(int(found) <= 200, "on a host with fewer descriptors a worker has no more", found)
+        t.ok(d.run("print(1)")["stdout"] == "1\n", "and works")
     t.check("nothing is left behind", before.left())
     return t.done()
 

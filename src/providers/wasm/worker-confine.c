@@ -61,7 +61,10 @@ int mf_worker_pagemap(void)
 
 static enum mf_code set_limit(int which, uint64_t n, const char *name, struct mf_err *err)
 {
-  const struct rlimit r = { .rlim_cur = n, .rlim_max = n };
+  struct rlimit r;
+  if (getrlimit((__rlimit_resource_t)which, &r) != 0)
+    return mf_fail(err, MF_E_SYS, errno, "read the limit of %s", name);
+  r.rlim_cur = r.rlim_max = MF_MIN((rlim_t)n, r.rlim_max); /* it is never raised: the host may have a lower one */
   if (setrlimit((__rlimit_resource_t)which, &r) != 0)
     return mf_fail(err, MF_E_SYS, errno, "limit %s", name);
   return MF_OK;
