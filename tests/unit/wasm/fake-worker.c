@@ -320,6 +320,30 @@ void fake_die(struct fake *f, unsigned i)
   mf_close_ptr(&f->socks[i]);
 }
 
+void assert_ended(const struct fake_run *r, enum mf_run_status status, enum mf_run_reason reason,
+                  const char *diagnostic)
+{
+  assert_int_equal(r->finished_n, 1);
+  if (r->result->status != status || r->result->reason != reason)
+    fail_msg("got %s/%s, expected %s/%s", mf_run_status_name(r->result->status), mf_run_reason_name(r->result->reason),
+             mf_run_status_name(status), mf_run_reason_name(reason));
+  assert_string_equal(r->result->diagnostic, diagnostic);
+}
+
+void assert_works(struct fake *f, unsigned i)
+{
+  const struct mf_sandbox_spec spec = fake_spec("print(1)");
+  struct fake_run *r = fake_start(f, &spec);
+  uint64_t serial = fake_take_call(f, i);
+  fake_send_began(f, i, serial);
+  fake_send_output(f, i, serial, false, "1\n", false);
+  const struct mf_worker_done done = fake_done(serial);
+  fake_send_done(f, i, &done);
+  UNTIL(f, r->released_n > 0);
+  assert_ended(r, MF_RUN_SUCCEEDED, MF_REASON_EXIT, "");
+  assert_string_equal(r->result->out.ptr, "1\n");
+}
+
 unsigned fake_open_fds(void)
 {
   unsigned n = 0;

@@ -77,6 +77,12 @@ struct mf_worker_done fake_done(uint64_t serial);                               
 void fake_send_done(struct fake *f, unsigned i, const struct mf_worker_done *done);
 void fake_die(struct fake *f, unsigned i);
 
+/* The run has ended so, once. */
+void assert_ended(const struct fake_run *r, enum mf_run_status status, enum mf_run_reason reason,
+                  const char *diagnostic);
+/* A run that succeeds at once in worker i: the provider works. */
+void assert_works(struct fake *f, unsigned i);
+
 unsigned fake_open_fds(void); /* descriptors of this process */
 
 #endif
