@@ -10,6 +10,7 @@ import argparse
 import os
 import random
 import signal
+import subprocess
 import sys
 import time
 
@@ -214,6 +215,25 @@ def check_provider(t, options):
     t.check("the next provider removes what %d groups were left" % len(before), problems)
 
 
+def check_command(t, rng):
+    """kill -9 of `mayfly run` itself, while its worker starts and while it works."""
+    env = driver.option_env(MAYFLY_WASM_RUNTIME=places.wasm_runtime(), MAYFLY_SERVER="off")
+    argv = [places.mayfly(), "run", "-", "--provider", "wasm"]
+    problems = []
+    for _ in range(5):
+        p = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env)
+        p.stdin.write(b"import time\nprint(1)\ntime.sleep(20)\n")
+        p.stdin.close()
+        time.sleep(rng.random())
+        p.kill()
+        p.wait()
+        problems += leaks.strays_left()
+    done = subprocess.run(argv, input=b"print(1)\n", capture_output=True, env=env, timeout=120, check=False)
+    if (done.returncode, done.stdout) != (0, b"1\n"):
+        problems.append("the next command: %d %r" % (done.returncode, done.stderr))
+    t.check("kill -9 of the command: no worker outlives it, the next one works", problems)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--kills", type=int, default=24)
@@ -221,7 +241,7 @@ def main():
     parser.add_argument("--seed", type=int, default=random.randrange(10 ** 9))
     parser.add_argument("options", nargs="*")
     args = parser.parse_args()
-    places.need_provider("wasm", "driver")
+    places.need_provider("wasm", "driver", "mayfly")
     options = ["--provider", "wasm", "--max-running", str(PLACES), "--pool", "2", *args.options]
     t = tap.Tap()
     t.note("seed %d" % args.seed)
@@ -234,6 +254,8 @@ def main():
         check_stop(t, d)
         check_cancels(t, d, rng, args.cancels)
     check_provider(t, options)
+    if not args.options:
+        check_command(t, rng)
     t.check("nothing is left behind", before.left())
     return t.done()
 
