@@ -1,6 +1,6 @@
 /* Measures runs of one provider as a user of the library sees them: from the call of mf_sandbox_start to the
- * `finished` event, result in hand; a single run also to `released`, when nothing of it is left. The provider lives as long as this program, and the loop runs between the commands,
- * so that pools refill as they would in a gateway.
+ * `finished` event, result in hand; a single run also to `released`, when nothing of it is left. The provider lives as
+ * long as this program, and the loop runs between the commands, so that pools refill as they would in a gateway.
  *
  *   mf-bench-driver --runtime DIR --zygote DIR [--checkpoint auto|off] [--pool N] [--job NAME=FILE]… [--file NAME=FILE]
  *   mf-bench-driver --wasm DIR [--pool N] [--job NAME=FILE]…: the wasm provider, N workers; no info
@@ -279,14 +279,10 @@ static void on_ready(void *user, enum mf_code code, const struct mf_err *err)
 
 enum option_id { OPT_RUNTIME = 1, OPT_ZYGOTE, OPT_WASM, OPT_CHECKPOINT, OPT_POOL, OPT_JOB, OPT_FILE };
 static const struct option options[] = {
-  { "runtime", required_argument, NULL, OPT_RUNTIME },
-  { "zygote", required_argument, NULL, OPT_ZYGOTE },
-  { "wasm", required_argument, NULL, OPT_WASM },
-  { "checkpoint", required_argument, NULL, OPT_CHECKPOINT },
-  { "pool", required_argument, NULL, OPT_POOL },
-  { "job", required_argument, NULL, OPT_JOB },
-  { "file", required_argument, NULL, OPT_FILE },
-  { 0 },
+  { "runtime", required_argument, NULL, OPT_RUNTIME }, { "zygote", required_argument, NULL, OPT_ZYGOTE },
+  { "wasm", required_argument, NULL, OPT_WASM },       { "checkpoint", required_argument, NULL, OPT_CHECKPOINT },
+  { "pool", required_argument, NULL, OPT_POOL },       { "job", required_argument, NULL, OPT_JOB },
+  { "file", required_argument, NULL, OPT_FILE },       { 0 },
 };
 
 static enum mf_code read_named(const char *option, const char *arg, struct job *ret, struct mf_err *err)

@@ -66,7 +66,7 @@ struct mf_cgroup_options {
   uint64_t memory_bytes; /* preset limits of a slot, so that a run with these writes nothing */
   uint32_t pids;
   bool without_parent; /* our parent is a stranger: never moved to make room */
-  bool probe_join; /* also try to move a short-lived process in and out */
+  bool probe_join;     /* also try to move a short-lived process in and out */
 };
 
 struct mf_cgroup;

@@ -1,5 +1,5 @@
-/* The wasm provider: CPython in WebAssembly inside limited worker processes. No namespaces, no setuid, no image: a guest
- * that cannot reach a system call, metered by fuel.
+/* The wasm provider: CPython in WebAssembly inside limited worker processes. No namespaces, no setuid, no image: a
+ * guest that cannot reach a system call, metered by fuel.
  *
  * This is the only header that others (cli, tests, bench) may include. It is always there; a program that was built
  * without the feature `embedded_code_interpreter` says so from mf_wasm_new. */
@@ -25,8 +25,8 @@ struct mf_wasm_config {
   bool use_cgroup;              /* false: as on a host without cgroups */
 };
 #define MF_WASM_WORKER_OVERHEAD_BYTES (128ull << 20)
-#define MF_WASM_GUEST_MEMORY_MIN (48ull << 20)  /* the snapshot itself has some 42: print(1) needs no more */
-#define MF_WASM_GUEST_MEMORY_MAX (4ull << 30)   /* 32-bit addresses */
+#define MF_WASM_GUEST_MEMORY_MIN (48ull << 20) /* the snapshot itself has some 42: print(1) needs no more */
+#define MF_WASM_GUEST_MEMORY_MAX (4ull << 30)  /* 32-bit addresses */
 void mf_wasm_config_default(struct mf_wasm_config *c);
 
 /* Verifies the runtime's digest, starts the first worker, runs `pass` in it. `ready` is called once from the loop:
