@@ -40,6 +40,7 @@ class Case:
             self.source = f.read()
         with open(os.path.join(folder, "expect.json"), encoding="utf-8") as f:
             want = json.load(f)
+        self.provider = provider
         # What one kind of provider does otherwise: other expectations with the reason, or "skip": it cannot be asked.
         self.other = want.pop("on", {}).get(provider, {})
         want.update((k, v) for k, v in self.other.items() if k not in ("because", "skip"))

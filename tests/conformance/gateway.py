@@ -45,8 +45,7 @@ def is_here(case):
 def settings_of(case):
     limits = case.want.get("limits", {})
     s = {"execution_wall_time_seconds": (limits.get("wallMs", 60000) + 999) // 1000}
-    if "fuel" in limits:
-        s["max_fuel"] = limits["fuel"]
+    s["max_fuel"] = limits.get("fuel", 10**12)  # where it is not what is tested, time ends a program
     if "memoryBytes" in limits:
         worker = limits["memoryBytes"] + (1024 * MIB if case.provider == "wasm" else 0)
         guest = limits["memoryBytes"] - (0 if case.provider == "wasm" else 1)
@@ -138,8 +137,6 @@ def main():
     before = leaks.Snapshot()
     todo = [c for c in cases.load(MAIN, args.only, args.provider)
             if cases.is_for(c, driver.KIND_CAPS[args.provider]) and is_here(c)]
-    for c in todo:
-        c.provider = args.provider
     ended = []
     with g.Model({"run": g.RUN}) as model:
         for settings, programs in groups(todo):

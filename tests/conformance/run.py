@@ -56,7 +56,10 @@ class CliDoor:
         self.options = options
 
     def run(self, case, env=None):
-        result = cli.run(case.source, files=case.files, argv=case.want.get("argv", ()), limits=case.want.get("limits"),
+        limits = dict(case.want.get("limits", {}))
+        if case.provider == "wasm":
+            limits.setdefault("fuel", 10**12)  # where it is not what is tested, time ends a program
+        result = cli.run(case.source, files=case.files, argv=case.want.get("argv", ()), limits=limits,
                          display_last=case.want.get("displayLastExpression", False), env=env, options=self.options)
         if result["exit"] != cli.expected_exit(result):
             raise AssertionError("the command's exit status is %d for %s/%s" % (result["exit"], result["status"],
