@@ -127,10 +127,11 @@ enum mf_code mf_pool_run(struct mf_pool *p, struct mf_fiber *self, void (*fn)(vo
     *p->last_next = &j;
     p->last_next = &j.next;
     p->queued_n++;
-    pthread_cond_signal(&p->not_empty);
   }
   pthread_mutex_unlock(&p->lock);
-  if (is_full)
+  if (!is_full)
+    pthread_cond_signal(&p->not_empty); /* with the lock held, it would wake up only to wait for that */
+  else
     return mf_fail(err, MF_E_CAPACITY, 0, "all workers are busy and %u calls wait", p->queue_max);
 
   while (!j.is_done)
