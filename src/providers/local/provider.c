@@ -58,10 +58,13 @@ void mf_local_times_default(struct mf_local_times *ret)
 void local_sweep(struct local *l)
 {
   l->sweep_ns = 0;
-  if (l->sweep_left == 0 || l->seam.sweep(l->seam.user) == 0)
+  bool is_over = l->sweep_left == 0 && l->link == LINK_CLOSING;
+  if (is_over || l->seam.sweep(l->seam.user) == 0)
     return;
-  l->sweep_left--;
-  l->sweep_ns = local_after_ms(l->seam.times.sweep_ms);
+  /* On a busy machine the last process of a group can take long to end: then it is looked for now and then. */
+  l->sweep_ns = local_after_ms(l->sweep_left > 0 ? l->seam.times.sweep_ms : LOCAL_SWEEP_SLOW_MS);
+  if (l->sweep_left > 0)
+    l->sweep_left--;
   local_arm(l, l->sweep_ns);
 }
 

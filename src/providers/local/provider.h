@@ -151,7 +151,8 @@ struct local {
   bool is_close_killed, is_close_swept;
 };
 
-#define LOCAL_SWEEPS_MAX 40u /* with sweep_ms between them: 2 s */
+#define LOCAL_SWEEPS_MAX 40u      /* with sweep_ms between them: 2 s */
+#define LOCAL_SWEEP_SLOW_MS 5000u /* after those, unless it closes */
 
 /* provider.c */
 void local_arm(struct local *l, uint64_t deadline_ns);      /* service is called then or before */
