@@ -105,7 +105,7 @@ static void call_sleep(struct world *w)
 {
   int64_t ns;
   take(w, &ns, sizeof(ns));
-  mf_host_sleep(&w->host, take_byte(w) % 2 ? ns : -ns / 2);
+  mf_host_sleep(&w->host, take_byte(w) % 2 ? ns : -(ns / 2));
   if (w->host.deadline_ns == 0)
     CHECK(w->host.end != MF_HOST_RUNS);
 }
