@@ -239,6 +239,9 @@ static void close_step(struct wasm *w)
     else if (r->state == RUN_QUEUED) /* closed from inside an event, after its turn */
       wasm_run_end_queued(r, MF_RUN_CANCELLED, MF_REASON_CANCELLED, "");
   }
+  /* A short command may end before it was time to sweep. */
+  if (w->sweep_ns && w->seam.sweep)
+    (void)w->seam.sweep(w->seam.user);
   void (*closed)(void *user) = w->closed;
   void *user = w->closed_user;
   free_wasm(w);
