@@ -93,6 +93,8 @@ static void call_write(struct world *w)
     CHECK(got == -MF_GUEST_EFAULT);
   else
     CHECK(got == n);
+  for (unsigned i = 0; w->host.stop_on_output && i < 2; i++) /* past its cap it is over */
+    CHECK(w->host.end != MF_HOST_RUNS || w->sent[i] + w->host.spare_n <= w->cap[i] || w->sent[i] == 0);
 }
 
 static void call_random(struct world *w)
@@ -155,6 +157,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     .deadline_ns = how & 1 ? 0 : mf_now_ns() + 20000, /* past, or very near: sleeping is not what is looked for */
     .cpu_base_ns = mf_host_cpu_ns(),
     .stop_on_output = how & 2,
+    .spare_n = how & 8 ? 4 : 0,
     .streams = { { .left = w.cap[0] }, { .left = w.cap[1] } },
   };
   /* The engine traps when the call is at its end; a glue that forgot it must do no harm either. */

@@ -249,6 +249,7 @@ static bool set_limits(struct call *c)
     .deadline_ns = UINT64_MAX, /* nothing of the user's runs yet */
     .cpu_base_ns = mf_host_cpu_ns(),
     .stop_on_output = c->ask->stop_on_output != 0,
+    .spare_n = MF_WORKER_SPARE_BYTES,
     .streams = { { .left = c->ask->stdout_bytes }, { .left = c->ask->stderr_bytes } },
   };
   wasmtime_store_limiter(c->i->store, (int64_t)c->ask->memory_bytes, -1, 1, -1, 1);

@@ -33,6 +33,8 @@
 #define MF_WORKER_CHUNK_MAX 65536u /* bytes of guest output in one frame */
 #define MF_WORKER_NAME_MAX 1024u   /* bytes of a file's name in a frame; longer ones are cut, and so refused */
 #define MF_WORKER_FILES_MAX 4096u  /* FILE frames of one call */
+/* Of a stream a character more than its cap goes up, so that one which the cap cuts in two is known whole. */
+#define MF_WORKER_SPARE_BYTES 4u
 
 /* Descriptor 3, read once. */
 struct mf_worker_config {
@@ -80,7 +82,7 @@ struct mf_worker_call { /* + {job memfd} */
   uint32_t type, stop_on_output;
   uint64_t serial; /* comes back in every frame of this call */
   uint64_t wall_ns, fuel, memory_bytes;
-  uint64_t stdout_bytes, stderr_bytes; /* raw bytes sent up at most */
+  uint64_t stdout_bytes, stderr_bytes; /* raw bytes sent up at most: the cap and MF_WORKER_SPARE_BYTES */
   uint64_t artifact_bytes;
   uint32_t artifact_count, pad;
 };

@@ -110,7 +110,8 @@ int32_t mf_host_write(struct mf_host *h, struct mf_host_view memory, int32_t fd,
   s->is_dropped = s->is_dropped || drops;
   if (keep > 0 || is_news)
     send_some(h, fd == 2, at, keep, drops);
-  if (drops && h->stop_on_output && h->end == MF_HOST_RUNS)
+  bool is_past_cap = drops || s->left < h->spare_n;
+  if (is_past_cap && h->stop_on_output && h->end == MF_HOST_RUNS)
     h->end = MF_HOST_OUTPUT;
   return n;
 }

@@ -27,7 +27,7 @@ enum mf_host_end {
 enum mf_host_sent { MF_SENT, MF_SENT_LATE, MF_SENT_NEVER };
 
 struct mf_host_stream {
-  uint64_t left;   /* bytes that may still go up */
+  uint64_t left;   /* bytes that may still go up; the last spare_n of them are past the cap */
   bool is_dropped; /* and more than those were written */
 };
 
@@ -39,6 +39,7 @@ struct mf_host {
   uint64_t deadline_ns; /* CLOCK_MONOTONIC */
   uint64_t cpu_base_ns; /* of this thread, when the call began */
   bool stop_on_output;
+  uint64_t spare_n;
   struct mf_host_stream streams[2]; /* stdout, stderr */
   enum mf_host_end end;
   int exit_code; /* 0..255 */

@@ -45,9 +45,8 @@ enum mf_code wasm_run_new(struct wasm *w, const struct mf_sandbox_spec *spec, co
   r->limits = spec->limits;
   if (r->limits.fuel == 0)
     r->limits.fuel = w->config.default_fuel;
-  /* A character more than the cap, so that one which the cap cuts in two is known as a whole character here. */
-  r->raw_left[0] = spec->limits.stdout_bytes + 4;
-  r->raw_left[1] = spec->limits.stderr_bytes + 4;
+  r->raw_left[0] = spec->limits.stdout_bytes + MF_WORKER_SPARE_BYTES;
+  r->raw_left[1] = spec->limits.stderr_bytes + MF_WORKER_SPARE_BYTES;
   r->start_ns = mf_now_ns();
   r->job_fd = mf_take_fd(&job_fd);
   r->file_n = spec->file_n;
@@ -369,8 +368,9 @@ bool wasm_run_on_output(struct wasm_run *r, bool is_stderr, struct mf_str raw, b
   if (is_dropped)
     mf_output_drop(o);
   /* Repair can make text longer than its bytes, so the cap is ours to hold as well as the worker's. A worker that knows
-   * it itself says DONE. */
-  if (mf_output_is_truncated(o) && !is_dropped && r->limits.output_policy == MF_OUTPUT_STOP && !r->is_over_output) {
+   * it itself, by its own count, says DONE. */
+  bool is_known = is_dropped || r->raw_left[is_stderr] < MF_WORKER_SPARE_BYTES;
+  if (mf_output_is_truncated(o) && !is_known && r->limits.output_policy == MF_OUTPUT_STOP && !r->is_over_output) {
     r->is_over_output = true;
     worker_kill(r->worker);
   }

@@ -186,6 +186,22 @@ static void past_its_cap_a_program_is_stopped_where_that_is_the_policy(void **st
   assert_int_equal(w->host.end, MF_HOST_OUTPUT);
 }
 
+static void a_byte_past_the_cap_goes_up_and_stops_the_program(void **state)
+{
+  struct world *w = *state;
+  w->host.spare_n = 4; /* the caps are 96 and 6 */
+  assert_int_equal(mf_host_write(&w->host, w->view, 1, 0, 97), 97);
+  assert_int_equal(w->host.end, MF_HOST_RUNS); /* another policy */
+  w->host.stop_on_output = true;
+  assert_int_equal(mf_host_write(&w->host, w->view, 2, 0, 6), 6);
+  assert_int_equal(w->host.end, MF_HOST_RUNS);
+  (void)mf_host_write(&w->host, w->view, 2, 6, 1);
+  assert_int_equal(w->host.end, MF_HOST_OUTPUT);
+  assert_int_equal(w->sent_n, 3);
+  assert_string_equal(w->sent[2].text, "g");
+  assert_false(w->sent[2].is_dropped);
+}
+
 static void a_blocked_socket_does_not_outlive_the_deadline(void **state)
 {
   struct world *w = *state;
@@ -247,6 +263,7 @@ int main(void)
     TEST(wrong_descriptors_and_addresses_write_nothing),
     TEST(past_its_cap_a_stream_is_cut_and_the_program_goes_on),
     TEST(past_its_cap_a_program_is_stopped_where_that_is_the_policy),
+    TEST(a_byte_past_the_cap_goes_up_and_stops_the_program),
     TEST(a_blocked_socket_does_not_outlive_the_deadline),
     TEST(sleep_ends_at_the_deadline),
     TEST(exit_keeps_a_byte),

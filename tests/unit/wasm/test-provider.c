@@ -218,6 +218,43 @@ static void past_the_cap_a_run_is_cut_or_stopped(void **state)
   fake_close(&f);
 }
 
+/* The worker counts bytes itself, so it ends the call by itself, and stays. */
+static void a_few_bytes_past_the_cap_cost_no_worker(void **state)
+{
+  static const struct {
+    const char *first, *second, *want;
+  } rows[] = {
+    { "1234", "5", "1234" },
+    { "12345678", "", "1234" },
+    { "123\xf0", "\x9f\x98\x80", "123" },
+    { "12\xf0\x9f\x98", "", "12" },
+  };
+  struct fake f;
+  fake_init(&f);
+  fake_open_up(&f);
+  struct mf_sandbox_spec spec = fake_spec("x");
+  spec.limits.stdout_bytes = 4;
+  spec.limits.output_policy = MF_OUTPUT_STOP;
+  for (size_t i = 0; i < MF_ARRAY_N(rows); i++) {
+    struct fake_run *r = fake_start(&f, &spec);
+    uint64_t serial = fake_take_call(&f, 0);
+    fake_send_began(&f, 0, serial);
+    fake_send_output(&f, 0, serial, false, rows[i].first, false);
+    if (rows[i].second[0])
+      fake_send_output(&f, 0, serial, false, rows[i].second, false);
+    struct mf_worker_done done = fake_done(serial);
+    done.end = MF_END_OUTPUT;
+    fake_send_done(&f, 0, &done);
+    UNTIL(&f, r->released_n == 1);
+    assert_ended(r, MF_RUN_LIMIT, MF_REASON_OUTPUT, "");
+    assert_string_equal(r->result->out.ptr, rows[i].want);
+    assert_true(r->result->out_truncated);
+  }
+  assert_int_equal(f.spawn_n, 1);
+  assert_works(&f, 0);
+  fake_close(&f);
+}
+
 static void repaired_text_past_its_cap_stops_the_run_too(void **state)
 {
   struct fake f;
@@ -405,6 +442,7 @@ int main(void)
     cmocka_unit_test(a_worker_is_replaced_after_its_calls),
     cmocka_unit_test(the_place_is_free_inside_finished),
     cmocka_unit_test(past_the_cap_a_run_is_cut_or_stopped),
+    cmocka_unit_test(a_few_bytes_past_the_cap_cost_no_worker),
     cmocka_unit_test(repaired_text_past_its_cap_stops_the_run_too),
     cmocka_unit_test(files_become_artifacts),
     cmocka_unit_test(many_files_are_collected_on_a_thread_while_the_worker_goes_on),
