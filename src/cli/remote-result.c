@@ -104,6 +104,7 @@ static enum mf_code take_end(const struct mf_json_val *task, struct mf_sandbox_r
   double mb = 0;
   r->duration_ms = number_of(usage, "durationMs");
   r->cpu_ms = number_of(usage, "cpuMs");
+  r->fuel = number_of(usage, "fuel");
   if (mf_json_f64(mf_json_get(usage, "memoryMb"), &mb) && mb > 0 && mb < 1e9)
     r->memory_peak_bytes = ((uint64_t)(mb * 1024) + 1) * 1024; /* written again it is the same number */
   return MF_OK;

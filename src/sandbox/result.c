@@ -201,6 +201,8 @@ static void write_usage(const struct mf_sandbox_result *r, struct mf_json_writer
     mf_jw_f64(w, (double)tenths / 10); /* MiB, one decimal */
   else
     mf_jw_null(w);
+  if (r->fuel) /* only where it is counted */
+    mf_jw_ku64(w, "fuel", r->fuel);
   mf_jw_obj_end(w);
 }
 

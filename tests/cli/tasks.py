@@ -246,6 +246,11 @@ def check_follow(t):
                         ([] if json.loads(done.stdout)["stdout"] == "one\ntwo\n" and json.loads(done.stdout)["usage"]["memoryMb"] == 31.4
                          else [done.stdout]))
             flood = fakeserver.events(*[("stdout", {"text": "x" * 60000})] * 40)
+            counted = dict(ended, usage=dict(ended["usage"], fuel=231456))
+            with fakeserver.FakeServer(follow_answers((200, whole, SSE), counted)) as s:
+                done = run(place, s, *words, "--json")
+                t.check(command + " --json shows the fuel that was used", expect(done, 0, None, b"") or
+                        ([] if json.loads(done.stdout)["usage"].get("fuel") == 231456 else [done.stdout]))
             with fakeserver.FakeServer(follow_answers((200, flood, SSE), ended)) as s:
                 done = run(place, s, *words)
                 t.check(command + " stops a server that floods", expect(done, OURS) or

@@ -78,6 +78,13 @@ def check_side_by_side(t):
              r["seccompSha256"] and {"wasm", "fuel", "seccomp", "no_new_privs"} <= set(r["layers"]) and r["start"] == "cold" and
              doctor["wasm"]["digest"] in json.dumps(r) and r["inputs"] == receipts["local"]["inputs"] and r["limits"]["fuel"],
              "the receipt says what held it", r, doctor)
+        fuel = results["wasm"]["usage"].get("fuel")
+        t.ok(isinstance(fuel, int) and 0 < fuel < r["limits"]["fuel"] and "fuel" not in results["local"]["usage"],
+             "the fuel that was used is shown where it is counted", results)
+        place.file("f.py", "while True: pass\n")
+        told = json.loads(place.run("run", "f.py", *WASM, "--json", "--fuel", "200000000").stdout)
+        t.ok(told["reason"] == "fuel" and told["usage"]["fuel"] == told["receipt"]["limits"]["fuel"] == 200000000,
+             "all of it, where it was the limit", told)
         done = place.run("run", "a.py", *WASM, "--wasm-runtime", place.path)
         t.check("run: no runtime there", one_line(done, "manifest.json"))
         before = leaks.Snapshot()
@@ -189,6 +196,7 @@ def check_tasks(t, place):
         t.ok(status == 202 and result["status"] == "succeeded" and result["stdout"] == "done\n" and
              [a.get("path") for a in artifacts] == ["out.txt"] and result["receipt"]["provider"] == "wasm",
              "tasks: a file in, a file out", status, result)
+        t.ok(0 < result["usage"]["fuel"] < result["receipt"]["limits"]["fuel"], "tasks: the fuel that was used", result)
         data = s.ask("GET", "/v1/tasks/%s/artifacts/%s" % (task["taskId"], artifacts[0].get("artifactId")))[1]
         t.ok(data == b"TEXT", "tasks: its content", data)
         for name, code, limits, want in [
@@ -208,7 +216,7 @@ def check_tasks(t, place):
         done = place.run("run", "c.py", "--json", env={"MAYFLY_SERVER": socket})
         told = json.loads(done.stdout) if done.stdout else {}
         t.ok(done.returncode == 0 and told["receipt"]["provider"] == "wasm" and told["stdout"] == "through the server\n" and
-             place.read("mayfly-out/c.txt") == b"c", "run: through a server with this provider", done)
+             told["usage"]["fuel"] > 0 and place.read("mayfly-out/c.txt") == b"c", "run: through a server with this provider", done)
         s.signal()
         t.ok(s.wait() == 0, "it ends with 0", s.errors)
     t.check("nothing is left behind", before.left())

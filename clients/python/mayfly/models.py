@@ -95,6 +95,7 @@ class Usage:
     duration_ms: float
     cpu_ms: Optional[float] = None
     memory_mb: Optional[float] = None
+    fuel: Optional[int] = None  # instructions that were executed, where the server's provider counts them
 
 
 @dataclass(frozen=True)
@@ -226,7 +227,8 @@ def _input_of(value: Any) -> Input:
 
 def _usage_of(value: Any) -> Usage:
     r = _Reader(value)
-    return Usage(r.need("durationMs", int, float), r.get("cpuMs", int, float), r.get("memoryMb", int, float))
+    return Usage(r.need("durationMs", int, float), r.get("cpuMs", int, float), r.get("memoryMb", int, float),
+                 r.get("fuel", int))
 
 
 def task_of(value: Any) -> Task:

@@ -86,6 +86,7 @@ def answers_of_another_type():
     good = {**RESULT, "usage": {"durationMs": 1}, "exitCode": 0, "denied": ["a"], "newer": {"than": "this"}}
     task = models.task_of(good)
     assert task.usage.duration_ms == 1 and task.denied == ("a",) and task.raw["newer"] == {"than": "this"} and task.has_ended
+    assert task.usage.fuel is None and models.task_of({**good, "usage": {"durationMs": 1, "fuel": 231456}}).usage.fuel == 231456
     nulls = {"taskId": "t", "status": "queued", "queuePosition": 3, "usage": None, "artifacts": None, "truncated": None}
     assert models.task_of(nulls).queue_position == 3 and models.task_of(nulls).artifacts == ()
     for bad in (None, [], 5, {}, {"taskId": "t"}, {**good, "taskId": 5}, {**good, "status": None}, {**good, "exitCode": "0"},

@@ -54,6 +54,8 @@ export interface TaskUsage {
   durationMs: number;
   cpuMs?: number | null;
   memoryMb?: number | null;
+  /** Instructions that were executed, where the server's provider counts them. */
+  fuel?: number;
 }
 
 /** A task without its output. Times are ISO 8601 in UTC. */

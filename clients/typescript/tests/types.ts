@@ -30,6 +30,8 @@ export async function use(mayfly: Mayfly, request: TaskRequest, signal: AbortSig
   const page = await mayfly.list({ limit: 1, status: "failed", signal });
   await mayfly.delete(page.data[0]?.taskId ?? "", { signal });
   const result = await mayfly.wait(task.taskId, { signal });
+  const fuel: number | undefined = result.usage?.fuel;
+  if (fuel !== undefined && fuel > 1e9) return result;
   const bytes: Uint8Array[] = await Promise.all(result.artifacts.map((a) => mayfly.download(a, { signal })));
   return hasEnded(result) && bytes.length > 0 ? result : mayfly.run(request);
 }

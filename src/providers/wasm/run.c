@@ -161,6 +161,7 @@ static void note_usage(const struct wasm_run *r, struct mf_sandbox_result *to)
   to->duration_ms = (wall_us + 500) / 1000;
   to->cpu_ms = (r->done.cpu_us + 500) / 1000;
   to->memory_peak_bytes = r->done.memory_bytes;
+  to->fuel = MF_MIN(r->done.fuel_used, r->limits.fuel); /* a worker may say anything */
 }
 
 /* Gives the result away. Without a worker the place is given back first, so that the receiver can start the next run

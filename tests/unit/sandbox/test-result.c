@@ -157,15 +157,17 @@ static void test_json_of_a_full_result(void **state)
   r->duration_us = 12345;
   r->cpu_ms = 11;
   r->memory_peak_bytes = 79429632; /* 75.75 MiB */
+  r->fuel = 231456;
   mf_auto_free char *json = to_json(r, "task_1");
-  assert_string_equal(json, "{\"taskId\":\"task_1\",\"status\":\"failed\",\"reason\":\"memory\",\"exitCode\":137,"
-                            "\"signal\":9,\"stdout\":\"a\\n\xe2\x98\x95\\\"\\u0001\",\"stderr\":\"\","
-                            "\"truncated\":{\"stdout\":false,\"stderr\":true},"
-                            "\"artifacts\":[{\"path\":\"d/\xe5\x91\xa8.csv\",\"sizeBytes\":4,\"sha256\":\"abc\","
-                            "\"mimeType\":\"text/csv\"}],"
-                            "\"rejectedArtifacts\":[{\"path\":\"x\",\"reason\":\"symbolic link\"}],"
-                            "\"denied\":[\"program not available: /bin/sh\"],"
-                            "\"usage\":{\"durationMs\":12,\"cpuMs\":11,\"memoryMb\":75.7}," EMPTY_RECEIPT "}");
+  assert_string_equal(
+      json, "{\"taskId\":\"task_1\",\"status\":\"failed\",\"reason\":\"memory\",\"exitCode\":137,"
+            "\"signal\":9,\"stdout\":\"a\\n\xe2\x98\x95\\\"\\u0001\",\"stderr\":\"\","
+            "\"truncated\":{\"stdout\":false,\"stderr\":true},"
+            "\"artifacts\":[{\"path\":\"d/\xe5\x91\xa8.csv\",\"sizeBytes\":4,\"sha256\":\"abc\","
+            "\"mimeType\":\"text/csv\"}],"
+            "\"rejectedArtifacts\":[{\"path\":\"x\",\"reason\":\"symbolic link\"}],"
+            "\"denied\":[\"program not available: /bin/sh\"],"
+            "\"usage\":{\"durationMs\":12,\"cpuMs\":11,\"memoryMb\":75.7,\"fuel\":231456}," EMPTY_RECEIPT "}");
   mf_sandbox_result_free(r);
 }
 

@@ -298,6 +298,7 @@ static void a_forged_end_hurts_its_own_result_only(void **state)
   UNTIL(&f, r->released_n == 1);
   assert_ended(r, MF_RUN_FAILED, MF_REASON_EXIT, "");
   assert_int_equal(r->result->exit_code, 255);
+  assert_int_equal(r->result->fuel, f.config.default_fuel); /* more than it had it cannot have used */
   assert_works(&f, 0);
   fake_close(&f);
 }

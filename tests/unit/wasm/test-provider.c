@@ -57,6 +57,7 @@ static void runs_a_program(void **state)
   assert_int_equal(r->result->duration_us, 12345);
   assert_int_equal(r->result->cpu_ms, 7);
   assert_int_equal(r->result->memory_peak_bytes, 32u << 20);
+  assert_int_equal(r->result->fuel, 1000);
   assert_int_equal(mf_provider_busy(f.provider), 0);
   fake_close(&f);
 }

@@ -171,6 +171,7 @@ struct mf_sandbox_result {
   uint64_t duration_us;
   uint64_t cpu_ms;
   uint64_t memory_peak_bytes; /* 0 when not known */
+  uint64_t fuel;              /* instructions executed; 0 when not known, or not counted */
   struct mf_receipt receipt;
 };
 struct mf_sandbox_result *mf_sandbox_result_new(void);
@@ -181,8 +182,9 @@ void mf_sandbox_result_deny(struct mf_sandbox_result *r, struct mf_str text);
 
 /* The JSON that `mayfly run --json` prints and the task API returns: taskId, status, reason, exitCode, signal, stdout,
  * stderr, truncated{stdout,stderr}, artifacts[{path,sizeBytes,sha256,mimeType}], rejectedArtifacts[{path,reason}],
- * denied[], usage{durationMs,cpuMs,memoryMb}, receipt{…}. status is projected for the task API: a reached limit is
- * "failed" with its reason. exitCode and signal are null when there is none, memoryMb (MiB) when it is not known. */
+ * denied[], usage{durationMs,cpuMs,memoryMb,fuel?}, receipt{…}. status is projected for the task API: a reached limit
+ * is "failed" with its reason. exitCode and signal are null when there is none, memoryMb (MiB) when it is not known;
+ * fuel is only there where it was counted. */
 void mf_sandbox_result_write_json(const struct mf_sandbox_result *r, const char *task_id, struct mf_json_writer *w);
 /* The members of that object from `reason` to `receipt`, for a door that knows more than the result does. */
 struct mf_result_members {
