@@ -63,18 +63,19 @@ def manifest_of(snapshot, code, runtime):
                 snapshot_sha256=sha256_file(snapshot / "snapshot.wasm"), inputs_sha256=digest(key_of(code), key_of(runtime)))
 
 
-def is_there(out, manifest):
+def is_there(out, manifest, texts):
     try:
         check(out)
-        return read(out) == manifest
+        kept = out / "licenses"
+        return read(out) == manifest and kept.is_dir() and digest(kept) == digest(texts)
     except Failure:
         return False
 
 
-def assemble(out, snapshot, code, runtime):
+def assemble(out, snapshot, code, runtime, texts):
     """False: `out` is already what it would become. It is made beside its place and renamed, so nobody sees half of one."""
     manifest = manifest_of(snapshot, code, runtime)
-    if is_there(out, manifest):
+    if is_there(out, manifest, texts):
         return False
     new, old = out.with_name(".%s.new" % out.name), out.with_name(".%s.old" % out.name)
     for p in (new, old):
@@ -83,6 +84,7 @@ def assemble(out, snapshot, code, runtime):
     shutil.copy(code / "guest.cwasm", new)
     shutil.copytree(runtime / "include", new / "include")
     shutil.copytree(runtime / "lib", new / "lib")
+    shutil.copytree(texts, new / "licenses")
     (new / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n")
     if out.exists():
         os.rename(out, old)

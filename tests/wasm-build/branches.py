@@ -14,7 +14,8 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(TOP / "tests" / "lib"))
 sys.path.insert(0, str(TOP / "scripts"))
 from tap import Tap  # noqa: E402
-from wasmruntime import artifact, crates  # noqa: E402
+from wasmruntime import artifact, crates, licenses  # noqa: E402
+from wasmruntime.base import Work  # noqa: E402
 
 # What a machine has that has everything. Each records its call.
 LLVM = ("clang-19", "clang++-19", "wasm-ld-19", "llvm-ar-19", "llvm-ranlib-19", "llvm-readelf-19")
@@ -179,6 +180,57 @@ def artifacts(tap, new):
         fails(tap, "a manifest that is %s" % text, m, ["--find", str(bad)], [words])
 
 
+def assembled(tap, new):
+    """Putting the folder together, of parts that are none."""
+    place = new().folder
+    for name in ("code", "runtime", "snapshot"):
+        (place / name).mkdir()
+        (place / name / "key").write_text(name)
+    (place / "code" / "guest.cwasm").write_text("code")
+    (place / "snapshot" / "snapshot.wasm").write_text("snapshot")
+    for name in artifact.FILES[1:]:
+        (place / "runtime" / name).parent.mkdir()
+        (place / "runtime" / name).write_text("something")
+    texts, out = place / "texts", place / "out"
+    texts.mkdir()
+    (texts / "cpython.txt").write_text("a licence")
+
+    def put_together():
+        return artifact.assemble(out, place / "snapshot", place / "code", place / "runtime", texts)
+
+    tap.ok(put_together() and (out / "licenses" / "cpython.txt").read_text() == "a licence", "a runtime with its licences")
+    tap.ok(not put_together(), "is left alone")
+    (out / "licenses" / "cpython.txt").unlink()
+    (out / "licenses").rmdir()
+    tap.ok(put_together() and (out / "licenses" / "cpython.txt").is_file(), "one without them is made anew")
+
+
+def crate_licenses(tap, new):
+    m = new()
+    crates_of = {}
+    for name, text in (("root", None), ("engine", "MIT text"), ("part", "MIT text"), ("tool", "never linked")):
+        crates_of[name] = m.folder / name
+        crates_of[name].mkdir()
+        if text:
+            (crates_of[name] / "LICENSE-MIT").write_text(text + "\n")
+    told = {"packages": [{"id": n, "name": n, "version": "1.0", "license": "MIT", "manifest_path": str(d / "Cargo.toml")}
+                         for n, d in crates_of.items()],
+            "resolve": {"root": "root", "nodes": [
+                {"id": a, "deps": [{"pkg": b, "dep_kinds": [{"kind": kind}]} for b, kind in deps]}
+                for a, deps in (("root", [("engine", None)]), ("engine", [("part", None), ("tool", "build"), ("engine", "dev")]),
+                                ("part", [("engine", None)]), ("tool", []))]}}
+    (m.folder / "told.json").write_text(json.dumps(told))
+    m.tool("cargo", "case $1 in metadata) cat %s/told.json ;; esac" % m.folder)
+    path, os.environ["PATH"] = os.environ["PATH"], str(m.bin)
+    try:
+        text = licenses.of_crates(Work(m.folder / "cache"), m.folder, m.folder)
+    finally:
+        os.environ["PATH"] = path
+    tap.ok("engine 1.0: MIT\npart 1.0: MIT\n\n" in text and "engine 1.0, part 1.0\n\nMIT text\n" in text,
+           "the crates that are linked, each text once", text)
+    tap.ok("tool" not in text and text.count("MIT text") == 1, "and no others", text)
+
+
 def main():
     tap = Tap()
     with tempfile.TemporaryDirectory() as scratch:
@@ -191,7 +243,7 @@ def main():
             folder.mkdir()
             return Machine(folder)
 
-        for part in (tools, tarballs, cargo, artifacts):
+        for part in (tools, tarballs, cargo, artifacts, assembled, crate_licenses):
             part(tap, new)
     sys.exit(tap.done())
 

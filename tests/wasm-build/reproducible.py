@@ -54,6 +54,10 @@ def main():
                 break
     tap.ok(made[-1] == made[-2], "the last two are the same", *made)
     manifest = json.loads((Path(sys.argv[1]) / "manifest.json").read_text())
+    for name, words in (("cpython.txt", "PYTHON SOFTWARE FOUNDATION LICENSE"), ("cpython-incorporated.rst", "Incorporated Software"),
+                        ("zlib.txt", "Jean-loup Gailly"), ("rust-crates.txt", "wasmtime-c-api-impl " + manifest["wasmtime"])):
+        path = Path(sys.argv[1]) / "licenses" / name
+        tap.ok(path.is_file() and words in path.read_text(errors="replace"), "beside the runtime is the licence " + name)
     tap.note("the runtime of this build was made from %s" % manifest["snapshot_sha256"])
     sys.exit(tap.done())
 
