@@ -1,82 +1,10 @@
-/* The end of a task: artifacts, the result as JSON, the database, and only then everybody who waits.
- * Thread: the loop's. */
-#include <errno.h>
+/* The end of a task: its artifacts (task-artifacts.c), the result as JSON, the database, and only then everybody who
+ * waits. Thread: the loop's. */
 #include <stdlib.h>
 
-#include "base/fd.h"
 #include "base/log.h"
 #include "tasks-internal.h"
 #include "base/banned.h"
-
-/* ---- artifacts ---- */
-
-/* What cannot be kept is listed among the refused. */
-static void reject(struct mf_sandbox_result *r, unsigned i, const char *why)
-{
-  struct mf_artifact *a = &r->artifacts[i];
-  r->rejected = mf_xrealloc(r->rejected, (r->rejected_n + 1) * sizeof(*r->rejected));
-  r->rejected[r->rejected_n++] = (struct mf_rejected_artifact){ .path = a->path, .reason = mf_xstrdup(why) };
-  mf_close_ptr(&a->fd);
-  memmove(a, a + 1, (r->artifact_n - i - 1) * sizeof(*a));
-  r->artifact_n--;
-}
-
-static enum mf_code keep_on_disk(struct task *k, struct mf_fiber *self, struct mf_artifact *a, struct mf_err *err)
-{
-  struct mf_file_ref ref;
-  unsigned tries = 0;
-  enum mf_code code;
-  do
-    code = mf_file_put_fd(k->tasks->parts.files, self, mf_str_of(k->id), a->fd, a->size_bytes, &ref, err);
-  while (tasks_again(code, self, &tries));
-  if (!code)
-    memcpy(a->sha256, ref.sha256, sizeof(a->sha256));
-  return code;
-}
-
-static enum mf_code keep_in_memory(struct task *k, struct mf_artifact *a, struct mf_err *err)
-{
-  struct mf_tasks *t = k->tasks;
-  if (t->memory_bytes + a->size_bytes > TASKS_MEMORY_BYTES_MAX)
-    return mf_fail(err, MF_E_LIMIT, 0, "the memory for files is full");
-  t->memory_bytes += a->size_bytes;
-  k->held_bytes += a->size_bytes;
-  k->kept = mf_xrealloc(k->kept, (k->kept_n + 1) * sizeof(*k->kept));
-  k->kept[k->kept_n++] = (struct mf_artifact){
-    .path = mf_xstrdup(a->path), .size_bytes = a->size_bytes, .mime_type = a->mime_type, .fd = mf_take_fd(&a->fd)
-  };
-  memcpy(k->kept[k->kept_n - 1].sha256, a->sha256, sizeof(a->sha256));
-  return MF_OK;
-}
-
-static bool is_full(enum mf_code code, const struct mf_err *err)
-{
-  return code == MF_E_LIMIT || err->sys == ENOSPC || err->sys == EDQUOT;
-}
-
-static void keep_artifacts(struct task *k, struct mf_fiber *self, struct task_outcome *o)
-{
-  struct mf_sandbox_result *r = o->result;
-  unsigned lost_n = 0;
-  struct mf_err err = { 0 };
-  for (unsigned i = 0; r && i < r->artifact_n;) {
-    struct mf_artifact *a = &r->artifacts[i];
-    err.sys = 0;
-    enum mf_code code = k->tasks->parts.files ? keep_on_disk(k, self, a, &err) : keep_in_memory(k, a, &err);
-    if (code) {
-      reject(r, i, is_full(code, &err) ? "the server's room for files is full" : "the server could not store it");
-      lost_n++;
-      continue;
-    }
-    k->artifact_bytes += a->size_bytes;
-    i++;
-  }
-  if (lost_n == 0)
-    return;
-  mf_log(MF_LOG_WARN, "task %s: %u artifacts could not be kept: %s", k->id, lost_n, err.msg);
-  o->state = MF_TASK_FAILED;
-  o->reason = "disk";
-}
 
 /* ---- the result ---- */
 
@@ -142,7 +70,7 @@ static void leave_unsaved(struct task *k)
 }
 
 /* How it ended is in the members of the task already. */
-static enum mf_code save(struct task *k, struct mf_fiber *self, enum mf_task_state state)
+static enum mf_code save(struct task *k, struct mf_fiber *self, enum mf_task_state state, bool *ret_is_full)
 {
   struct mf_tasks *t = k->tasks;
   struct mf_err err = { 0 };
@@ -150,11 +78,25 @@ static enum mf_code save(struct task *k, struct mf_fiber *self, enum mf_task_sta
   enum mf_code code;
   if (!t->parts.storage)
     return MF_OK;
+  mf_auto_free struct mf_store_file *files = mf_xcalloc(k->file_n + 1, sizeof(*files));
+  for (unsigned i = 0; i < k->file_n; i++) {
+    memcpy(files[i].sha256, k->files[i].sha256, sizeof(files[i].sha256));
+    files[i].content = mf_buf_str(&k->files[i].data);
+  }
+  const struct mf_store_end end = { .state = state,
+                                    .finished_ms = k->finished_ms,
+                                    .expires_ms = k->expires_ms,
+                                    .artifact_bytes = k->artifact_bytes,
+                                    .result = mf_buf_str(&k->result),
+                                    .files = files,
+                                    .file_n = k->file_n };
   do
-    code = mf_storage_finish_task(t->parts.storage, self, mf_str_of(k->id), state, k->finished_ms, k->expires_ms,
-                                  k->artifact_bytes, mf_buf_str(&k->result), &err);
+    code = mf_storage_finish_task(t->parts.storage, self, mf_str_of(k->id), &end, &err);
   while (tasks_again(code, self, &tries));
-  if (code && code != MF_E_NOT_FOUND)
+  *ret_is_full = tasks_is_full(code, &err);
+  if (!code || code == MF_E_NOT_FOUND)
+    task_settle_small(k, code == MF_OK);
+  else
     mf_log(MF_LOG_ERROR, "task %s: its end cannot be stored now: %s", k->id, err.msg);
   return code;
 }
@@ -163,8 +105,9 @@ bool task_save(struct task *k, struct mf_fiber *self)
 {
   if (k->is_saved)
     return true;
+  bool is_full = false;
   mf_fiber_shield(self);
-  enum mf_code code = save(k, self, k->state);
+  enum mf_code code = save(k, self, k->state, &is_full);
   mf_fiber_unshield(self);
   if (code && code != MF_E_NOT_FOUND)
     return false;
@@ -241,6 +184,18 @@ static bool is_known(struct task *k, struct mf_fiber *self)
   return !k->is_refused;
 }
 
+static enum mf_code make_and_save(struct task *k, struct mf_fiber *self, struct task_outcome *o)
+{
+  bool is_full = false;
+  make_result(k, self, o);
+  enum mf_code code = save(k, self, o->state, &is_full);
+  if (!is_full || k->file_n == 0)
+    return code;
+  task_reject_small(k, o); /* without them there is a reserve */
+  make_result(k, self, o);
+  return save(k, self, o->state, &is_full);
+}
+
 void task_end(struct task *k, struct mf_fiber *self, struct task_outcome *o)
 {
   struct mf_tasks *t = k->tasks;
@@ -256,9 +211,8 @@ void task_end(struct task *k, struct mf_fiber *self, struct task_outcome *o)
     return;
   }
   k->expires_ms = k->finished_ms + t->config.retention_ms;
-  keep_artifacts(k, self, o);
-  make_result(k, self, o);
-  enum mf_code code = save(k, self, o->state);
+  task_keep_artifacts(k, self, o);
+  enum mf_code code = make_and_save(k, self, o);
   mf_fiber_unshield(self);
   log_end(k, o);
   mf_sandbox_result_free(o->result);

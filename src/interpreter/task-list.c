@@ -1,8 +1,5 @@
 /* Lists of tasks, and artifacts of one. Thread: the loop's. */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/path.h"
@@ -31,6 +28,7 @@ static void add_row(struct list *l, const struct task *k)
 static bool is_listed(const struct task *k, struct mf_str owner, enum mf_task_state state)
 {
   return mf_str_is(owner, k->owner) && !k->is_hidden && !k->is_expired &&
+         (k->expires_ms == 0 || k->expires_ms > tasks_now_ms(k->tasks)) &&
          (state == MF_TASK_STATE_N || k->state == state);
 }
 
@@ -82,8 +80,8 @@ static enum mf_code list_stored(struct mf_tasks *t, struct mf_fiber *self, struc
                                 enum mf_task_state state, struct list *l, struct mf_err *err)
 {
   struct mf_stored_tasks *rows = NULL;
-  enum mf_code code =
-      mf_storage_list_tasks(t->parts.storage, self, owner, after, state, l->limit, &rows, &l->has_more, err);
+  enum mf_code code = mf_storage_list_tasks(t->parts.storage, self, owner, after, state, tasks_now_ms(t), l->limit,
+                                            &rows, &l->has_more, err);
   if (code == MF_E_NOT_FOUND)
     return fail_after(after, err);
   for (size_t i = 0; !code && i < mf_stored_tasks_n(rows); i++)
@@ -163,19 +161,6 @@ static enum mf_code find_artifact(struct task *k, struct mf_fiber *self, struct 
   return mf_fail(err, MF_E_NOT_FOUND, 0, "the task has no artifact '%s'", shown);
 }
 
-static enum mf_code open_kept(const struct task *k, const struct mf_task_artifact *a, int *ret_fd, struct mf_err *err)
-{
-  for (unsigned i = 0; i < k->kept_n; i++)
-    if (strcmp(k->kept[i].path, a->path) == 0) {
-      int fd = fcntl(k->kept[i].fd, F_DUPFD_CLOEXEC, 3);
-      if (fd < 0)
-        return mf_fail(err, MF_E_SYS, errno, "duplicate a descriptor");
-      *ret_fd = fd;
-      return MF_OK;
-    }
-  return mf_fail(err, MF_E_INTERNAL, 0, "an artifact of task %s is lost", k->id);
-}
-
 enum mf_code mf_tasks_artifact(struct mf_tasks *t, struct mf_fiber *self, struct mf_str owner, struct mf_str id,
                                struct mf_str artifact_id, struct mf_task_artifact *ret, struct mf_err *err)
 {
@@ -185,10 +170,8 @@ enum mf_code mf_tasks_artifact(struct mf_tasks *t, struct mf_fiber *self, struct
   enum mf_code code = tasks_find(t, self, owner, id, &k, err);
   if (!code)
     code = find_artifact(k, self, artifact_id, &a, err);
-  if (!code && t->parts.files)
-    code = mf_files_open_one(t->parts.files, self, id, &a.ref, &a.fd, err);
-  else if (!code)
-    code = open_kept(k, &a, &a.fd, err);
+  if (!code)
+    code = task_open_artifact(k, self, &a, &a.fd, err);
   if (code == MF_E_NOT_FOUND && a.path) { /* it expired or was deleted in between */
     enum mf_code kept = tasks_check_kept(k, err);
     code = kept ? kept : code;

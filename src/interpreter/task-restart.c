@@ -93,9 +93,13 @@ static void sort_out(struct mf_tasks *t, struct mf_fiber *self)
 
 enum mf_code tasks_restart(struct mf_tasks *t, struct mf_fiber *self, struct mf_err *err)
 {
-  enum mf_code code = take_up_all(t, self, err);
+  uint64_t file_bytes = 0;
+  enum mf_code code = mf_storage_file_bytes(t->parts.storage, self, &file_bytes, err);
+  if (!code)
+    code = take_up_all(t, self, err);
   if (code)
     return code;
+  tasks_note_small(t, file_bytes);
   sort_out(t, self);
   tasks_sweep(t, self, true);
   return MF_OK;

@@ -42,6 +42,7 @@ static bool expire_batch(struct mf_tasks *t, struct mf_fiber *self, uint64_t now
       k->is_expired = true;
       tasks_drop(t, k);
     }
+    tasks_give_small(t, mf_stored_task(rows, i)->file_bytes);
     tasks_remove_files(t, self, id);
     t->stats.expired++;
   }

@@ -54,6 +54,15 @@ void task_inputs_free(struct task_input *inputs, unsigned n)
   free(inputs);
 }
 
+void task_files_free(struct task *k)
+{
+  for (unsigned i = 0; i < k->file_n; i++)
+    mf_buf_done(&k->files[i].data);
+  free(k->files);
+  k->files = NULL;
+  k->file_n = 0;
+}
+
 void task_strip(struct task *k)
 {
   free(k->code);
@@ -77,6 +86,7 @@ void task_strip(struct task *k)
   free(k->kept);
   k->kept = NULL;
   k->kept_n = 0;
+  task_files_free(k);
 }
 
 void task_unref(struct task *k)
@@ -105,6 +115,8 @@ size_t task_bytes(const struct task *k)
     n += k->inputs[i].data.cap;
   for (unsigned i = 0; i < k->kept_n; i++)
     n += k->kept[i].size_bytes;
+  for (unsigned i = 0; i < k->file_n; i++)
+    n += k->files[i].data.cap;
   return n;
 }
 

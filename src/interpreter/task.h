@@ -20,6 +20,12 @@ struct task_waiter {
   struct task_waiter *next;
 };
 
+/* A small artifact; each content once. */
+struct task_file {
+  char sha256[MF_SHA256_HEX_N];
+  struct mf_buf data;
+};
+
 struct task {
   struct mf_tasks *tasks;
   char id[MF_ID_N];
@@ -44,6 +50,8 @@ struct task {
   struct mf_json *doc;      /* the same, parsed when first asked for */
   struct mf_artifact *kept; /* without files on disk: the artifacts */
   unsigned kept_n;
+  struct task_file *files; /* small artifacts, until the database has them */
+  unsigned file_n;
 
   struct mf_fiber *runner;
   bool has_started;     /* its code runs, or has run */
@@ -78,6 +86,7 @@ size_t task_bytes(const struct task *k); /* of content in memory */
 /* What is on the disk is no longer in memory too. */
 void task_leave_to_disk(struct task *k);
 void task_inputs_free(struct task_input *inputs, unsigned n);
+void task_files_free(struct task *k);
 
 /* Something changed: everybody who waits looks again. */
 void task_announce(struct task *k);

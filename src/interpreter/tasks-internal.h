@@ -15,6 +15,9 @@
 /* Code of a task that waits is kept in memory up to here; more is loaded when it is its turn. */
 #define TASKS_CODE_KEPT_MAX 16384u
 #define TASKS_INPUTS_KEPT_MAX 65536u /* bytes of all inputs of a task */
+/* Artifacts of a task that are stored beside it in the database, in all: a file of their own on the disk takes longer
+ * than the whole rest of a small task. */
+#define TASKS_SMALL_FILES_MAX 65536u
 
 struct mf_tasks {
   struct mf_tasks_config config;
@@ -33,6 +36,7 @@ struct mf_tasks {
   struct task *unsaved; /* have ended, and the database does not know yet; holds references */
   unsigned unsaved_n;
   uint64_t memory_bytes; /* without files on disk: content that is held */
+  uint64_t small_bytes;  /* with files on disk: of artifacts in the database, counted with those */
   uint64_t run_ms;       /* of a task, on average */
   struct mf_tasks_stats stats;
   struct mf_timer *resume; /* ends a pause */
@@ -77,6 +81,25 @@ bool tasks_may_start(const struct mf_tasks *t);
 /* Starts the fiber of a task that has its place among the running ones; false: not possible now. */
 bool tasks_start_runner(struct mf_tasks *t, struct task *k);
 void tasks_put_back(struct task *k); /* from its place into the queue, for a while */
+
+/* ---- task-artifacts.c ---- */
+
+struct task_outcome;
+/* Takes the artifacts of a result to where they are kept. Those that cannot be are listed among the refused, and the
+ * task has failed. */
+void task_keep_artifacts(struct task *k, struct mf_fiber *self, struct task_outcome *o);
+/* Gives up those that the database was to have. */
+void task_reject_small(struct task *k, struct task_outcome *o);
+/* They are the database's now; or nobody will ever want them. */
+void task_settle_small(struct task *k, bool are_stored);
+/* Bytes of small ones that are in the database already, or that have left it. */
+void tasks_note_small(struct mf_tasks *t, uint64_t bytes);
+void tasks_give_small(struct mf_tasks *t, uint64_t bytes);
+/* A descriptor for mf_files_pread. MF_E_NOT_FOUND: it has been removed. */
+MF_MUST_USE enum mf_code task_open_artifact(const struct task *k, struct mf_fiber *self,
+                                            const struct mf_task_artifact *a, int *ret_fd, struct mf_err *err);
+/* Whether there was no room: a quota, or a full disk. */
+bool tasks_is_full(enum mf_code code, const struct mf_err *err);
 
 /* ---- task-end.c ---- */
 

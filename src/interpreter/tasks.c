@@ -70,6 +70,8 @@ static void free_tasks(struct mf_tasks *t)
   }
   while (t->table.oldest)
     tasks_drop(t, t->table.oldest);
+  if (t->parts.files)
+    tasks_give_small(t, t->small_bytes);
   task_table_done(&t->table);
   mf_timer_free(t->resume);
   free(t);
@@ -372,6 +374,7 @@ enum mf_code mf_tasks_cancel(struct mf_tasks *t, struct mf_fiber *self, struct m
 static enum mf_code delete_ended(struct mf_tasks *t, struct mf_fiber *self, struct task *k, struct mf_err *err)
 {
   enum mf_code code = MF_OK;
+  uint64_t file_bytes = 0;
   if (k->is_gone)
     return tasks_check_kept(k, err);
   if (!task_has_ended(k))
@@ -381,13 +384,15 @@ static enum mf_code delete_ended(struct mf_tasks *t, struct mf_fiber *self, stru
       return mf_fail(err, MF_E_UNAVAILABLE, 0, "the task's end could not be stored yet");
     unsigned tries = 0;
     do
-      code = mf_storage_delete_task(t->parts.storage, self, mf_str_of(k->owner), mf_str_of(k->id), err);
+      code = mf_storage_delete_task(t->parts.storage, self, mf_str_of(k->owner), mf_str_of(k->id), &file_bytes, err);
     while (tasks_again(code, self, &tries));
     if (code == MF_E_NOT_FOUND && !k->is_gone)
       code = MF_OK; /* another process was faster */
   }
   if (code)
     return code;
+  if (t->parts.files)
+    tasks_give_small(t, file_bytes);
   tasks_remove_files(t, self, k->id);
   if (!k->is_gone)
     tasks_drop(t, k);

@@ -212,21 +212,16 @@ static void free_put(struct mf_file_put *p)
 
 static void give_back(struct mf_file_put *p, uint64_t n)
 {
-  p->files->used -= n;
+  mf_files_give(p->files, n);
   p->size_bytes -= n;
 }
 
 static enum mf_code take_bytes(struct mf_file_put *p, uint64_t n)
 {
-  struct mf_files *f = p->files;
-  if (n > f->bytes_max || f->used > f->bytes_max - n) {
-    p->code =
-        mf_fail(&p->err, MF_E_LIMIT, 0, "files of tasks would exceed %llu bytes", (unsigned long long)f->bytes_max);
-    return p->code;
-  }
-  f->used += n;
-  p->size_bytes += n;
-  return MF_OK;
+  p->code = mf_files_take(p->files, n, &p->err);
+  if (!p->code)
+    p->size_bytes += n;
+  return p->code;
 }
 
 enum mf_code mf_file_put_new(struct mf_files *f, struct mf_fiber *self, struct mf_str task_id, struct mf_file_put **ret,

@@ -42,7 +42,20 @@ uint64_t mf_files_used(const struct mf_files *f)
   return f->used;
 }
 
-static void give_back(struct mf_files *f, uint64_t bytes)
+enum mf_code mf_files_take(struct mf_files *f, uint64_t bytes, struct mf_err *err)
+{
+  if (bytes > f->bytes_max || f->used > f->bytes_max - bytes)
+    return mf_fail(err, MF_E_LIMIT, 0, "files of tasks would exceed %llu bytes", (unsigned long long)f->bytes_max);
+  f->used += bytes;
+  return MF_OK;
+}
+
+void mf_files_note(struct mf_files *f, uint64_t bytes)
+{
+  f->used += bytes;
+}
+
+void mf_files_give(struct mf_files *f, uint64_t bytes)
 {
   f->used -= MF_MIN(bytes, f->used);
 }
@@ -71,7 +84,7 @@ static enum mf_code run(struct job *j, struct mf_fiber *self, void (*fn)(void *u
   f->busy--;
   if (code)
     return code;
-  give_back(f, j->freed_bytes);
+  mf_files_give(f, j->freed_bytes);
   if (j->code && err)
     *err = j->err;
   return j->code;
@@ -298,7 +311,7 @@ static enum mf_code run_sweep(struct sweep *s, struct mf_fiber *self, mf_files_k
     code = mf_pool_run(f->pool, self, clear_some, s, err);
     if (code)
       return code;
-    give_back(f, s->freed_bytes);
+    mf_files_give(f, s->freed_bytes);
     s->freed_bytes = 0;
   }
 }

@@ -71,6 +71,16 @@ static const char to_3_tasks_and_keys[] =
     " created_ms INTEGER NOT NULL,"
     " revoked_ms INTEGER NOT NULL DEFAULT 0) STRICT;";
 
+static const char to_4_files_of_tasks[] =
+    /* Small ones; the others are on the disk, under the same names. They go when the task expires. */
+    "CREATE TABLE task_files ("
+    " key INTEGER PRIMARY KEY,"
+    " task_key INTEGER NOT NULL REFERENCES tasks (key) ON DELETE CASCADE,"
+    " sha256 TEXT NOT NULL,"
+    " content BLOB NOT NULL,"
+    " UNIQUE (task_key, sha256)) STRICT;"
+    "ALTER TABLE tasks ADD COLUMN file_bytes INTEGER NOT NULL DEFAULT 0;"; /* of these */
+
 struct migration {
   int number;
   const char *sql;
@@ -80,9 +90,10 @@ static const struct migration migrations[] = {
   { 1, to_1_responses_and_items },
   { 2, to_2_items_by_id },
   { 3, to_3_tasks_and_keys },
+  { 4, to_4_files_of_tasks },
 };
 
-static const int newest = 3;
+static const int newest = 4;
 
 static enum mf_code read_version(struct db *d, sqlite3_int64 *ret, struct mf_err *err)
 {

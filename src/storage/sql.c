@@ -5,7 +5,7 @@
 
 #define TASK                                                                                                           \
   "id, owner, idempotency_key, fingerprint, state, is_expired, created_ms, started_ms, finished_ms, expires_ms,"       \
-  " input_bytes, artifact_bytes"
+  " input_bytes, artifact_bytes, file_bytes"
 
 static const char *const texts[SQL_N] = {
   [SQL_BEGIN_READ] = "BEGIN",
@@ -54,24 +54,30 @@ static const char *const texts[SQL_N] = {
   [SQL_FIND_TASK_ANY] = "SELECT key FROM tasks WHERE id = ?1",
   [SQL_START_TASK] = "UPDATE tasks SET state = 1, started_ms = ?2 WHERE id = ?1 AND state = 0",
   [SQL_FINISH_TASK] = "UPDATE tasks SET state = ?2, finished_ms = ?3, expires_ms = ?4, artifact_bytes = ?5,"
-                      " text_bytes = text_bytes + ?6"
+                      " text_bytes = text_bytes + ?6, file_bytes = ?7"
                       " WHERE id = ?1 AND state <= 1 RETURNING key",
   [SQL_GET_TASK] = "SELECT " TASK ", q.json, r.json FROM tasks"
                    " LEFT JOIN task_requests q ON q.task_key = key LEFT JOIN task_results r ON r.task_key = key"
                    " WHERE id = ?1 AND owner = ?2",
   [SQL_LIST_TASKS] = "SELECT " TASK " FROM tasks WHERE owner = ?1 AND NOT is_expired AND key < ?2"
-                     " AND (?3 < 0 OR state = ?3) ORDER BY key DESC LIMIT ?4",
+                     " AND (expires_ms = 0 OR expires_ms > ?5) AND (?3 < 0 OR state = ?3) ORDER BY key DESC LIMIT ?4",
   [SQL_UNFINISHED_TASKS] = "SELECT " TASK ", q.json FROM tasks LEFT JOIN task_requests q ON q.task_key = key"
                            " WHERE state <= 1 AND key > ?1 ORDER BY key LIMIT ?2",
   /* Only ended ones have expires_ms. */
-  [SQL_DUE_TASKS] = "SELECT key, text_bytes FROM tasks WHERE is_expired = 0 AND expires_ms > 0 AND expires_ms <= ?1"
-                    " ORDER BY expires_ms LIMIT ?2",
+  [SQL_DUE_TASKS] =
+      "SELECT key, text_bytes + file_bytes FROM tasks WHERE is_expired = 0 AND expires_ms > 0 AND expires_ms <= ?1"
+      " ORDER BY expires_ms LIMIT ?2",
   [SQL_EXPIRE_TASK] = "UPDATE tasks SET is_expired = 1, text_bytes = 0 WHERE key = ?1 RETURNING " TASK,
   [SQL_DROP_TASK_REQUEST] = "DELETE FROM task_requests WHERE task_key = ?1",
   [SQL_DROP_TASK_RESULT] = "DELETE FROM task_results WHERE task_key = ?1",
   [SQL_FORGET_TASKS] = "DELETE FROM tasks WHERE key IN (SELECT key FROM tasks"
                        " WHERE is_expired = 1 AND expires_ms > 0 AND expires_ms <= ?1 LIMIT ?2)",
-  [SQL_DELETE_TASK] = "DELETE FROM tasks WHERE key = ?1",
+  [SQL_DELETE_TASK] = "DELETE FROM tasks WHERE key = ?1 RETURNING iif(is_expired, 0, file_bytes)",
+  [SQL_ADD_TASK_FILE] = "INSERT INTO task_files (task_key, sha256, content) VALUES (?1, ?2, ?3)",
+  [SQL_GET_TASK_FILE] = "SELECT content FROM task_files"
+                        " WHERE task_key = (SELECT key FROM tasks WHERE id = ?1) AND sha256 = ?2",
+  [SQL_DROP_TASK_FILES] = "DELETE FROM task_files WHERE task_key = ?1",
+  [SQL_SUM_FILE_BYTES] = "SELECT coalesce(sum(file_bytes), 0) FROM tasks WHERE NOT is_expired",
   [SQL_IS_TASK_KEPT] = "SELECT 1 FROM tasks WHERE id = ?1 AND NOT is_expired",
 
   [SQL_ADD_KEY] = "INSERT INTO api_keys (id, name, sha256, created_ms, revoked_ms) VALUES (?1, ?2, ?3, ?4, ?5)",

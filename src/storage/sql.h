@@ -31,15 +31,19 @@ enum sql {
   SQL_START_TASK,
   SQL_FINISH_TASK, /* → key */
   SQL_GET_TASK,    /* id, owner → task, request, result */
-  SQL_LIST_TASKS,  /* owner, key, state or -1, how many → tasks, newest first */
+  SQL_LIST_TASKS,  /* owner, key, state or -1, how many, now → tasks, newest first */
   SQL_FIND_TASK_ANY,
   SQL_UNFINISHED_TASKS, /* key, how many → tasks, request; oldest first */
-  SQL_DUE_TASKS,        /* now, how many → key, text_bytes */
+  SQL_DUE_TASKS,        /* now, how many → key, bytes beside it */
   SQL_EXPIRE_TASK,      /* key → task */
   SQL_DROP_TASK_REQUEST,
   SQL_DROP_TASK_RESULT,
   SQL_FORGET_TASKS, /* before, how many */
-  SQL_DELETE_TASK,  /* key */
+  SQL_DELETE_TASK,  /* key → bytes of its files here, unless they went before */
+  SQL_ADD_TASK_FILE,
+  SQL_GET_TASK_FILE, /* id, sha256 → content */
+  SQL_DROP_TASK_FILES,
+  SQL_SUM_FILE_BYTES,
   SQL_IS_TASK_KEPT, /* id */
   SQL_ADD_KEY,
   SQL_REVOKE_KEY,

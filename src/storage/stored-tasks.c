@@ -29,7 +29,7 @@ const struct mf_store_task *mf_stored_task(const struct mf_stored_tasks *t, size
   return &t->tasks[i];
 }
 
-enum { REQUEST_AT = 12, RESULT_AT = 13 }; /* where a statement has them at all */
+enum { REQUEST_AT = 13, RESULT_AT = 14 }; /* where a statement has them at all */
 
 /* The row that st stands on. */
 static enum mf_code load_row(struct mf_stored_tasks *t, struct db *d, sqlite3_stmt *st, struct mf_err *err)
@@ -46,6 +46,7 @@ static enum mf_code load_row(struct mf_stored_tasks *t, struct db *d, sqlite3_st
     .expires_ms = (uint64_t)sqlite3_column_int64(st, 9),
     .input_bytes = (uint64_t)sqlite3_column_int64(st, 10),
     .artifact_bytes = (uint64_t)sqlite3_column_int64(st, 11),
+    .file_bytes = (uint64_t)sqlite3_column_int64(st, 12),
   };
   struct mf_str *const ids[] = { &task.id, &task.owner, &task.idempotency_key, &task.fingerprint };
   enum mf_code code = MF_OK;

@@ -18,6 +18,8 @@ struct task_op {
   int state; /* LIST: -1 for all */
   uint64_t at_ms;
   unsigned limit;
+  const struct mf_store_end *end; /* FINISH */
+  uint64_t file_bytes;            /* DELETE */
   struct mf_stored_tasks *loaded;
   int changed_n;
   bool is_there;
@@ -189,50 +191,71 @@ enum mf_code mf_storage_start_task(struct mf_storage *s, struct mf_fiber *self, 
   return storage_run(s, self, &o.op, err);
 }
 
+static enum mf_code add_file(struct db *d, sqlite3_int64 key, const struct mf_store_file *f, struct mf_err *err)
+{
+  sqlite3_stmt *st;
+  enum mf_code code = db_begin(d, SQL_ADD_TASK_FILE, &st, err);
+  if (code)
+    return code;
+  sqlite3_bind_int64(st, 1, key);
+  db_bind_str(st, 2, mf_str_of(f->sha256));
+  /* Without a pointer it would be NULL and not empty. */
+  sqlite3_bind_blob64(st, 3, f->content.len ? f->content.ptr : "", f->content.len, SQLITE_STATIC);
+  return db_change(d, st, NULL, err);
+}
+
+static uint64_t file_bytes_of(const struct mf_store_end *e)
+{
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < e->file_n; i++)
+    bytes += e->files[i].content.len;
+  return bytes;
+}
+
 static enum mf_code finish(struct db *d, struct op *op, struct mf_err *err)
 {
-  const struct mf_store_task *t = ((struct task_op *)op)->task;
+  const struct task_op *o = (struct task_op *)op;
+  const struct mf_store_end *e = o->end;
   sqlite3_stmt *st;
   bool row, more = false;
   enum mf_code code = db_begin(d, SQL_FINISH_TASK, &st, err);
   if (code)
     return code;
-  db_bind_str(st, 1, t->id);
-  sqlite3_bind_int(st, 2, (int)t->state);
-  db_bind_u64(st, 3, t->finished_ms);
-  db_bind_u64(st, 4, t->expires_ms);
-  db_bind_u64(st, 5, t->artifact_bytes);
-  db_bind_u64(st, 6, t->result.len);
+  db_bind_str(st, 1, o->id);
+  sqlite3_bind_int(st, 2, (int)e->state);
+  db_bind_u64(st, 3, e->finished_ms);
+  db_bind_u64(st, 4, e->expires_ms);
+  db_bind_u64(st, 5, e->artifact_bytes);
+  db_bind_u64(st, 6, e->result.len);
+  db_bind_u64(st, 7, file_bytes_of(e));
   code = db_step(d, st, &row, err);
   sqlite3_int64 key = !code && row ? sqlite3_column_int64(st, 0) : 0;
   if (!code && row)
     code = db_step(d, st, &more, err);
   db_end(st);
   if (!code && !key)
-    code = db_not_found("unfinished Task", t->id, err);
-  return code ? code : change_text(d, SQL_ADD_TASK_RESULT, key, &t->result, err);
+    code = db_not_found("unfinished Task", o->id, err);
+  if (!code)
+    code = change_text(d, SQL_ADD_TASK_RESULT, key, &e->result, err);
+  for (size_t i = 0; !code && i < e->file_n; i++)
+    code = add_file(d, key, &e->files[i], err);
+  return code;
 }
 
 enum mf_code mf_storage_finish_task(struct mf_storage *s, struct mf_fiber *self, struct mf_str id,
-                                    enum mf_task_state state, uint64_t finished_ms, uint64_t expires_ms,
-                                    uint64_t artifact_bytes, struct mf_str result, struct mf_err *err)
+                                    const struct mf_store_end *end, struct mf_err *err)
 {
-  static const struct op_kind kind = {
+  static const struct op_kind with_files = { .doing = "finish a task", .is_write = true, .apply = finish };
+  static const struct op_kind without = {
     .doing = "finish a task", .is_write = true, .apply = finish, .reserve = RESERVE_HALF
   };
-  const struct mf_store_task t = { .id = id,
-                                   .state = state,
-                                   .finished_ms = finished_ms,
-                                   .expires_ms = expires_ms,
-                                   .artifact_bytes = artifact_bytes,
-                                   .result = result };
-  if (state <= MF_TASK_RUNNING || state >= MF_TASK_STATE_N)
+  if (end->state <= MF_TASK_RUNNING || end->state >= MF_TASK_STATE_N)
     return mf_fail(err, MF_E_INPUT, 0, "a task cannot end in that state");
-  if (finished_ms > INT64_MAX || expires_ms > INT64_MAX || artifact_bytes > INT64_MAX)
+  if (end->finished_ms > INT64_MAX || end->expires_ms > INT64_MAX || end->artifact_bytes > INT64_MAX)
     return mf_fail(err, MF_E_INPUT, 0, "a finished task has no sensible times and sizes");
-  if (result.len > MF_STORE_BYTES_MAX)
-    return mf_fail(err, MF_E_LIMIT, 0, "the result of a task exceeds %u bytes", MF_STORE_BYTES_MAX);
-  struct task_op o = { .op = { .kind = &kind }, .task = &t };
+  if (end->result.len > MF_STORE_BYTES_MAX || file_bytes_of(end) > MF_STORE_BYTES_MAX - end->result.len)
+    return mf_fail(err, MF_E_LIMIT, 0, "the end of a task exceeds %u bytes", MF_STORE_BYTES_MAX);
+  struct task_op o = { .op = { .kind = end->file_n ? &with_files : &without }, .id = id, .end = end };
   return storage_run(s, self, &o.op, err);
 }
 
@@ -300,11 +323,12 @@ static enum mf_code list(struct db *d, struct op *op, struct mf_err *err)
   sqlite3_bind_int64(st, 2, key);
   sqlite3_bind_int(st, 3, o->state);
   sqlite3_bind_int64(st, 4, (sqlite3_int64)o->limit + 1); /* one more, to see that there are more */
+  db_bind_u64(st, 5, o->at_ms);
   return stored_tasks_load_all(loaded_new(o), d, st, err);
 }
 
 enum mf_code mf_storage_list_tasks(struct mf_storage *s, struct mf_fiber *self, struct mf_str owner,
-                                   struct mf_str after, enum mf_task_state state, unsigned limit,
+                                   struct mf_str after, enum mf_task_state state, uint64_t now_ms, unsigned limit,
                                    struct mf_stored_tasks **ret, bool *ret_more, struct mf_err *err)
 {
   static const struct op_kind kind = { "list tasks", false, list, drop_loaded };
@@ -312,6 +336,7 @@ enum mf_code mf_storage_list_tasks(struct mf_storage *s, struct mf_fiber *self, 
                        .id = after,
                        .owner = owner,
                        .state = state == MF_TASK_STATE_N ? -1 : (int)state,
+                       .at_ms = now_ms,
                        .limit = limit };
   enum mf_code code = load(s, self, &o, ret, err);
   if (code)
@@ -398,6 +423,8 @@ static enum mf_code expire_one(struct db *d, sqlite3_int64 key, struct mf_stored
   if (!code)
     code = change_text(d, SQL_DROP_TASK_RESULT, key, NULL, err);
   if (!code)
+    code = change_text(d, SQL_DROP_TASK_FILES, key, NULL, err);
+  if (!code)
     code = db_begin(d, SQL_EXPIRE_TASK, &st, err);
   if (code)
     return code;
@@ -468,15 +495,25 @@ static enum mf_code delete_one(struct db *d, struct op *op, struct mf_err *err)
   if (code)
     return code;
   sqlite3_bind_int64(st, 1, key);
-  return db_change(d, st, NULL, err);
+  bool row, more;
+  code = db_step(d, st, &row, err);
+  if (!code && row) {
+    o->file_bytes = (uint64_t)sqlite3_column_int64(st, 0);
+    code = db_step(d, st, &more, err); /* to its end */
+  }
+  db_end(st);
+  return code;
 }
 
 enum mf_code mf_storage_delete_task(struct mf_storage *s, struct mf_fiber *self, struct mf_str owner, struct mf_str id,
-                                    struct mf_err *err)
+                                    uint64_t *ret_file_bytes, struct mf_err *err)
 {
   static const struct op_kind kind = {
     .doing = "delete a task", .is_write = true, .apply = delete_one, .reserve = RESERVE_ALL
   };
   struct task_op o = { .op = { .kind = &kind }, .id = id, .owner = owner };
-  return storage_run(s, self, &o.op, err);
+  enum mf_code code = storage_run(s, self, &o.op, err);
+  if (!code)
+    *ret_file_bytes = o.file_bytes;
+  return code;
 }

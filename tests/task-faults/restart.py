@@ -27,7 +27,7 @@ from tasks import ENDED, FORM, Server, form, form_request, part, request, room_f
 CLIENTS, PLACES = 8, 4
 GONE = (OSError, ValueError, http.client.HTTPException)  # what a client sees of a server that ends
 INPUT = bytes(range(256)) * 200
-ARTIFACT = "import time\nopen('out.bin', 'wb').write(b'%d' * 9000)\ntime.sleep(%.3f)\nprint(%d)\n"
+ARTIFACT = "import time\nopen('out.bin', 'wb').write(b'%d' * %d)\ntime.sleep(%.3f)\nprint(%d)\n"
 COPY = "data = open('data/in.bin', 'rb').read()\nopen('copy.bin', 'wb').write(data)\nprint(len(data), %d)\n"
 SLOW = "import time\nprint(%d, flush=True)\ntime.sleep(%.3f)\n"
 FAILING = "print(%d)\nraise SystemExit(3)\n"
@@ -44,8 +44,9 @@ class Wanted:
         pause = rng.choice((0, 0.05, 0.3, 1.5))
         self.stdout, self.status, self.files, self.made = "%d\n" % number, "succeeded", {}, {}
         if self.kind == "artifact":
-            self.code = ARTIFACT % (number, pause, number)
-            self.made = {"out.bin": b"%d" % number * 9000}
+            times = rng.choice((9000, 70000))  # kept in the database, or in a file
+            self.code = ARTIFACT % (number, times, pause, number)
+            self.made = {"out.bin": b"%d" % number * times}
         elif self.kind == "copy":
             self.code, self.stdout = COPY % number, "%d %d\n" % (len(INPUT), number)
             self.files, self.made = {"data/in.bin": INPUT}, {"copy.bin": INPUT}

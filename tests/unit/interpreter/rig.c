@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
@@ -50,6 +51,13 @@ static void add_artifact(struct mf_sandbox_result *result, const char *path, con
 void fake_finish(struct rig *r, struct fake_run *f, enum mf_run_status status, enum mf_run_reason reason,
                  const char *out, const char *artifact)
 {
+  const char *const artifacts[] = { artifact, NULL };
+  fake_finish_with(r, f, status, reason, out, artifacts);
+}
+
+void fake_finish_with(struct rig *r, struct fake_run *f, enum mf_run_status status, enum mf_run_reason reason,
+                      const char *out, const char *const *artifacts)
+{
   struct mf_sandbox_result *result = mf_sandbox_result_new();
   result->status = status;
   result->reason = reason;
@@ -60,8 +68,10 @@ void fake_finish(struct rig *r, struct fake_run *f, enum mf_run_status status, e
   result->receipt.limits = f->limits;
   mf_buf_init(&result->out, 1u << 20);
   assert_int_equal(mf_buf_append_str(&result->out, mf_str_of(out)), MF_OK);
-  if (artifact)
-    add_artifact(result, "out/made.txt", artifact);
+  for (unsigned i = 0; artifacts[i]; i++) {
+    mf_auto_free char *path = i == 0 ? mf_xstrdup("out/made.txt") : mf_xasprintf("out/made-%u.txt", i);
+    add_artifact(result, path, artifacts[i]);
+  }
   f->is_finished = true;
   unlink_run(r, f);
   f->events->finished(f->user, result);
@@ -387,6 +397,42 @@ enum mf_code rig_cancel(struct rig *r, const char *owner, const char *id)
 enum mf_code rig_delete(struct rig *r, const char *owner, const char *id)
 {
   return mf_tasks_delete(r->tasks, r->self, mf_str_of(owner), mf_str_of(id), &r->err);
+}
+
+enum mf_code rig_artifact(struct rig *r, const char *owner, const char *id, const char *path, struct mf_buf *ret)
+{
+  struct mf_task_artifact a;
+  char *list = rig_member(r, owner, id, "artifacts");
+  mf_auto_free char *wanted = mf_xasprintf("\"path\":\"%s\"", path);
+  const char *at = strstr(list, wanted), *key = "\"artifactId\":\"";
+  assert_non_null(at);
+  while (strncmp(at, key, strlen(key)) != 0)
+    at--;
+  at += strlen(key);
+  const struct mf_str artifact_id = { at, strcspn(at, "\"") };
+  enum mf_code code = mf_tasks_artifact(r->tasks, r->self, mf_str_of(owner), mf_str_of(id), artifact_id, &a, &r->err);
+  free(list);
+  if (code)
+    return code;
+  size_t n = (size_t)a.ref.size_bytes, got = 0;
+  char *bytes = mf_xmalloc(n + 1);
+  assert_ok(mf_files_pread(r->files, r->self, a.fd, bytes, n + 1, 0, &got, &r->err), &r->err);
+  assert_int_equal(got, n);
+  bytes[n] = 0;
+  *ret = (struct mf_buf){ .ptr = bytes, .len = n, .cap = n + 1, .max = n };
+  mf_task_artifact_done(&a);
+  return MF_OK;
+}
+
+void rig_sql(const struct rig *r, const char *sql)
+{
+  sqlite3 *db = NULL;
+  char path[128];
+  snprintf(path, sizeof(path), "%s/db", r->dir);
+  assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+  assert_int_equal(sqlite3_exec(db, "PRAGMA foreign_keys = ON", NULL, NULL, NULL), SQLITE_OK);
+  assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+  assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
 unsigned rig_folder_n(const struct rig *r)

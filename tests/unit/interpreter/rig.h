@@ -81,6 +81,9 @@ void fake_start_code(struct fake_run *f);
 void fake_print(struct fake_run *f, bool is_stderr, const char *text);
 void fake_finish(struct rig *r, struct fake_run *f, enum mf_run_status status, enum mf_run_reason reason,
                  const char *out, const char *artifact);
+/* With several: "out/made.txt", "out/made-1.txt", …, until NULL. */
+void fake_finish_with(struct rig *r, struct fake_run *f, enum mf_run_status status, enum mf_run_reason reason,
+                      const char *out, const char *const *artifacts);
 
 /* ---- calls ---- */
 
@@ -101,6 +104,10 @@ enum mf_code rig_get(struct rig *r, const char *owner, const char *id, uint64_t 
 #define assert_status(r, owner, id, expected) assert_member(r, owner, id, "status", "\"" expected "\"")
 enum mf_code rig_cancel(struct rig *r, const char *owner, const char *id);
 enum mf_code rig_delete(struct rig *r, const char *owner, const char *id);
+/* The content of the artifact with this path; on disk only. The caller frees. */
+enum mf_code rig_artifact(struct rig *r, const char *owner, const char *id, const char *path, struct mf_buf *ret);
+/* As another process does it to the database. */
+void rig_sql(const struct rig *r, const char *sql);
 unsigned rig_folder_n(const struct rig *r); /* of tasks, on disk */
 
 #endif

@@ -57,6 +57,10 @@ static void an_hour_and_a_day(struct rig *r)
         mf_tasks_artifact(r->tasks, r->self, MF_STR("me"), mf_str_of(s.id), MF_STR("artifact_x"), &a, &r->err),
         MF_E_GONE);
     assert_int_equal(rig_get(r, "you", s.id, 0, &text), MF_E_NOT_FOUND);
+    assert_ok(mf_tasks_list(r->tasks, r->self, MF_STR("me"), MF_STR(""), MF_TASK_STATE_N, 9, &text, &r->err), &r->err);
+    assert_string_equal(text.ptr,
+                        "{\"object\":\"list\",\"data\":[],\"has_more\":false,\"first_id\":null,\"last_id\":null}");
+    mf_buf_done(&text);
     tasks_sweep(r->tasks, r->self, false);
   }
   assert_int_equal(mf_tasks_stats(r->tasks).expired, 1);

@@ -145,8 +145,8 @@ static void a_newer_schema(void **state)
   harness_close(&f->h);
   run_sql(f->path, "PRAGMA user_version = 99");
   assert_refused(f, f->path,
-                 "was written by a newer Mayfly (schema 99, this one knows 3); use that version, or name another file");
-  run_sql(f->path, "PRAGMA user_version = 3");
+                 "was written by a newer Mayfly (schema 99, this one knows 4); use that version, or name another file");
+  run_sql(f->path, "PRAGMA user_version = 4");
   open_ok(f);
   assert_true(has(&f->h, "a"));
 }
@@ -155,7 +155,7 @@ static void a_newer_schema(void **state)
 static void an_older_schema(void **state)
 {
   static const char newer[] =
-      "DROP TABLE task_requests; DROP TABLE task_results; DROP TABLE tasks; DROP TABLE api_keys;"
+      "DROP TABLE task_files; DROP TABLE task_requests; DROP TABLE task_results; DROP TABLE tasks; DROP TABLE api_keys;"
       "DROP INDEX items_id;";
   struct fixture *f = *state;
   open_ok(f);
@@ -437,10 +437,20 @@ static enum mf_code put_task(struct fixture *f, struct mf_fiber *self, unsigned 
 static enum mf_code finish_task(struct fixture *f, struct mf_fiber *self, const char *id, size_t result_bytes)
 {
   char *result = mf_xcalloc(1, result_bytes);
-  enum mf_code code = mf_storage_finish_task(f->h.storage, self, mf_str_of(id), MF_TASK_FAILED, 1, 2, 0,
-                                             (struct mf_str){ result, result_bytes }, &f->h.err);
+  const struct mf_store_end end = {
+    .state = MF_TASK_FAILED, .finished_ms = 1, .expires_ms = 2, .result = { result, result_bytes }
+  };
+  enum mf_code code = mf_storage_finish_task(f->h.storage, self, mf_str_of(id), &end, &f->h.err);
   free(result);
   return code;
+}
+
+static enum mf_code finish_with_file(struct fixture *f, struct mf_fiber *self, const char *id)
+{
+  static const char content[300000];
+  const struct mf_store_file file = { "f", { content, sizeof(content) } };
+  const struct mf_store_end end = { .state = MF_TASK_SUCCEEDED, .result = MF_STR("{}"), .files = &file, .file_n = 1 };
+  return mf_storage_finish_task(f->h.storage, self, mf_str_of(id), &end, &f->h.err);
 }
 
 static size_t expire(struct fixture *f, struct mf_fiber *self)
@@ -473,7 +483,9 @@ static void end_tasks_on_full(void *user)
     if (n >= 30)
       fill_disk(fd);
   CHECK(n > 30 && f->h.err.code == MF_E_UNAVAILABLE && f->h.err.sys == ENOSPC);
-  CHECK(reserve_bytes(f) == whole); /* new tasks do not get it */
+  CHECK(reserve_bytes(f) == whole); /* new tasks do not get it, nor do files */
+  CHECK(finish_with_file(f, self, "t0") == MF_E_UNAVAILABLE && f->h.err.sys == ENOSPC);
+  CHECK(reserve_bytes(f) == whole);
   CHECK(finish_task(f, self, "t0", 300000) == MF_OK);
   CHECK(reserve_bytes(f) == whole / 2);
   CHECK(finish_task(f, self, "t1", 100) == MF_OK);

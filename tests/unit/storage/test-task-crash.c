@@ -113,7 +113,15 @@ static void live(struct writing *w, struct mf_fiber *self, unsigned number)
   crash_say(w->out, 'P', number);
   must(mf_storage_start_task(s, self, id, 1, &err), &err);
   put_file(w, self, number, true);
-  must(mf_storage_finish_task(s, self, id, MF_TASK_SUCCEEDED, 2, fate == 0 ? 1 : FAR_MS, 3, id, &err), &err);
+  const struct mf_store_file small = { "small", id };
+  const struct mf_store_end end = { .state = MF_TASK_SUCCEEDED,
+                                    .finished_ms = 2,
+                                    .expires_ms = fate == 0 ? 1 : FAR_MS,
+                                    .artifact_bytes = 3,
+                                    .result = id,
+                                    .files = &small,
+                                    .file_n = 1 };
+  must(mf_storage_finish_task(s, self, id, &end, &err), &err);
   crash_say(w->out, 'F', number);
   if (fate > 1)
     return;
@@ -124,7 +132,8 @@ static void live(struct writing *w, struct mf_fiber *self, unsigned number)
       remove_files(w, self, mf_stored_task(tasks, i)->id);
     mf_stored_tasks_free(tasks);
   } else {
-    must(mf_storage_delete_task(s, self, (struct mf_str){ 0 }, id, &err), &err);
+    uint64_t file_bytes = 0;
+    must(mf_storage_delete_task(s, self, (struct mf_str){ 0 }, id, &file_bytes, &err), &err);
     remove_files(w, self, id);
     crash_say(w->out, 'R', number);
   }
@@ -183,8 +192,10 @@ static void end_unfinished(struct store *s)
     for (size_t i = 0; i < n; i++) {
       const struct mf_store_task *u = mf_stored_task(t, i);
       assert_true(mf_str_eq(u->request, u->id));
-      assert_ok(mf_storage_finish_task(s->h.storage, s->self, u->id, MF_TASK_FAILED, 2, FAR_MS, 0, u->id, &s->err),
-                &s->err);
+      const struct mf_store_end end = {
+        .state = MF_TASK_FAILED, .finished_ms = 2, .expires_ms = FAR_MS, .result = u->id
+      };
+      assert_ok(mf_storage_finish_task(s->h.storage, s->self, u->id, &end, &s->err), &s->err);
     }
     mf_stored_tasks_free(t);
   } while (n > 0);
@@ -215,6 +226,17 @@ static enum mf_code read_file(struct looking *l, unsigned number, bool is_artifa
   return code;
 }
 
+/* It is there exactly where the end is that it came with. */
+static void check_small_file(struct store *s, const char *id, bool is_there)
+{
+  struct mf_buf got = { 0 };
+  enum mf_code code = mf_storage_task_file(s->h.storage, s->self, mf_str_of(id), "small", &got, &s->err);
+  assert_int_equal(code, is_there ? MF_OK : MF_E_NOT_FOUND);
+  if (is_there)
+    assert_string_equal(got.ptr, id);
+  mf_buf_done(&got);
+}
+
 static void check_row(struct looking *l, const struct crash_row *row)
 {
   struct store *s = l->store;
@@ -235,6 +257,10 @@ static void check_row(struct looking *l, const struct crash_row *row)
     assert_true(mf_str_is(mf_stored_task(t, 0)->result, id));
     if (state == MF_TASK_SUCCEEDED)
       assert_ok(read_file(l, row->number, true), &s->err);
+    assert_int_equal(mf_stored_task(t, 0)->file_bytes, state == MF_TASK_SUCCEEDED ? strlen(id) : 0);
+    check_small_file(s, id, state == MF_TASK_SUCCEEDED);
+  } else {
+    check_small_file(s, id, false);
   }
   mf_stored_tasks_free(t);
 }
@@ -279,7 +305,7 @@ static void check_folders(struct looking *l)
   char after[40] = "";
   for (bool more = true; more;) {
     struct mf_stored_tasks *t = NULL;
-    assert_ok(mf_storage_list_tasks(s->h.storage, s->self, MF_STR(""), mf_str_of(after), MF_TASK_STATE_N, 100, &t,
+    assert_ok(mf_storage_list_tasks(s->h.storage, s->self, MF_STR(""), mf_str_of(after), MF_TASK_STATE_N, 0, 100, &t,
                                     &more, &s->err),
               &s->err);
     size_t n = mf_stored_tasks_n(t);

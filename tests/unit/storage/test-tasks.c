@@ -82,13 +82,25 @@ static void put(struct fixture *f, const char *id, const char *owner)
 
 static enum mf_code finish(struct fixture *f, const char *id, enum mf_task_state state, uint64_t expires_ms)
 {
-  return mf_storage_finish_task(f->h.storage, f->self, mf_str_of(id), state, T0 + 20, expires_ms, 9,
-                                MF_STR("{\"stdout\":\"1\"}"), &f->err);
+  const struct mf_store_end end = { .state = state,
+                                    .finished_ms = T0 + 20,
+                                    .expires_ms = expires_ms,
+                                    .artifact_bytes = 9,
+                                    .result = MF_STR("{\"stdout\":\"1\"}") };
+  return mf_storage_finish_task(f->h.storage, f->self, mf_str_of(id), &end, &f->err);
 }
 
 static void finish_ok(struct fixture *f, const char *id, uint64_t expires_ms)
 {
   assert_ok(finish(f, id, MF_TASK_SUCCEEDED, expires_ms), &f->err);
+}
+
+/* One whose small files are another matter. */
+static enum mf_code delete (struct fixture *f, const char *owner, const char *id) {
+  uint64_t file_bytes = 1; enum mf_code code = mf_storage_delete_task(f->h.storage, f->self, mf_str_of(owner),
+                                                                      mf_str_of(id), &file_bytes, &f->err);
+  assert_int_equal(file_bytes, code ? 1 : 0);
+  return code;
 }
 
 static enum mf_code get(struct fixture *f, const char *owner, const char *id, struct mf_stored_tasks **ret)
@@ -204,10 +216,13 @@ static void refuse(struct fixture *f)
   assert_int_equal(finish(f, "a", MF_TASK_RUNNING, 1), MF_E_INPUT);
   assert_int_equal(finish(f, "a", MF_TASK_STATE_N, 1), MF_E_INPUT);
   assert_int_equal(finish(f, "a", MF_TASK_FAILED, UINT64_MAX), MF_E_INPUT);
-  const struct mf_str too_large = { "x", (size_t)MF_STORE_BYTES_MAX + 1 };
-  assert_int_equal(
-      mf_storage_finish_task(f->h.storage, f->self, MF_STR("a"), MF_TASK_FAILED, 1, 1, 1, too_large, &f->err),
-      MF_E_LIMIT);
+  const struct mf_store_file huge = { .content = { "x", MF_STORE_BYTES_MAX } };
+  const struct mf_store_end ends[] = {
+    { .state = MF_TASK_FAILED, .result = { "x", (size_t)MF_STORE_BYTES_MAX + 1 } },
+    { .state = MF_TASK_FAILED, .result = MF_STR("x"), .files = &huge, .file_n = 1 },
+  };
+  for (unsigned i = 0; i < MF_ARRAY_N(ends); i++)
+    assert_int_equal(mf_storage_finish_task(f->h.storage, f->self, MF_STR("a"), &ends[i], &f->err), MF_E_LIMIT);
   /* An id twice is a broken promise of the caller's; nothing of the first one is changed. */
   struct mf_store_task again = task_of("a", "bob");
   assert_int_equal(mf_storage_put_task(f->h.storage, f->self, &again, &other, &f->err), MF_E_INTERNAL);
@@ -235,14 +250,14 @@ static void keep_apart(struct fixture *f)
   assert_int_equal(get(f, "alice", "n", &t), MF_E_NOT_FOUND);
   assert_int_equal(get(f, "alice\n", "a", &t), MF_E_NOT_FOUND);
   assert_null(t);
-  assert_int_equal(mf_storage_delete_task(f->h.storage, f->self, MF_STR("bob"), MF_STR("a"), &f->err), MF_E_NOT_FOUND);
+  assert_int_equal(delete (f, "bob", "a"), MF_E_NOT_FOUND);
   bool more = true;
-  assert_int_equal(
-      mf_storage_list_tasks(f->h.storage, f->self, MF_STR("bob"), MF_STR("a"), MF_TASK_STATE_N, 9, &t, &more, &f->err),
-      MF_E_NOT_FOUND);
-  assert_ok(
-      mf_storage_list_tasks(f->h.storage, f->self, MF_STR("bob"), MF_STR(""), MF_TASK_STATE_N, 9, &t, &more, &f->err),
-      &f->err);
+  assert_int_equal(mf_storage_list_tasks(f->h.storage, f->self, MF_STR("bob"), MF_STR("a"), MF_TASK_STATE_N, 0, 9, &t,
+                                         &more, &f->err),
+                   MF_E_NOT_FOUND);
+  assert_ok(mf_storage_list_tasks(f->h.storage, f->self, MF_STR("bob"), MF_STR(""), MF_TASK_STATE_N, 0, 9, &t, &more,
+                                  &f->err),
+            &f->err);
   assert_false(more);
   assert_ids(t, "b");
   assert_ok(get(f, "alice", "a", &t), &f->err);
@@ -281,7 +296,7 @@ static void repeat(struct fixture *f)
   assert_int_equal(put_keyed(f, "a3", "alice", &other), MF_E_EXISTS);
   assert_true(mf_stored_task(other, 0)->is_expired);
   assert_ids(other, "a");
-  assert_ok(mf_storage_delete_task(f->h.storage, f->self, MF_STR("alice"), MF_STR("a"), &f->err), &f->err);
+  assert_ok(delete (f, "alice", "a"), &f->err);
   assert_ok(put_keyed(f, "a4", "alice", &other), &f->err);
 }
 
@@ -345,9 +360,9 @@ static void assert_page(struct fixture *f, const char *after, enum mf_task_state
 {
   struct mf_stored_tasks *t = NULL;
   bool more = !expected_more;
-  assert_ok(
-      mf_storage_list_tasks(f->h.storage, f->self, MF_STR("alice"), mf_str_of(after), state, limit, &t, &more, &f->err),
-      &f->err);
+  assert_ok(mf_storage_list_tasks(f->h.storage, f->self, MF_STR("alice"), mf_str_of(after), state, 0, limit, &t, &more,
+                                  &f->err),
+            &f->err);
   for (size_t i = 0; i < mf_stored_tasks_n(t); i++)
     assert_int_equal(mf_stored_task(t, i)->request.len + mf_stored_task(t, i)->result.len, 0);
   assert_ids(t, expected);
@@ -373,8 +388,14 @@ static void list(struct fixture *f)
   assert_page(f, "c", MF_TASK_SUCCEEDED, 1, "a", false);
   assert_page(f, "", MF_TASK_QUEUED, 10, "d b", false);
   assert_page(f, "", MF_TASK_FAILED, 10, "", false);
-  /* An expired one is not shown, but it is still a place to go on from. */
+  /* An expired one is not shown, also before it is swept, but it is still a place to go on from. */
   struct mf_stored_tasks *t = NULL;
+  bool more = true;
+  assert_ok(mf_storage_list_tasks(f->h.storage, f->self, MF_STR("alice"), MF_STR(""), MF_TASK_STATE_N, T0 + 30, 3, &t,
+                                  &more, &f->err),
+            &f->err);
+  assert_ids(t, "d c b");
+  assert_false(more);
   assert_ok(mf_storage_expire_tasks(f->h.storage, f->self, T0 + 40, 10, &t, &f->err), &f->err);
   assert_ids(t, "a c");
   assert_page(f, "", MF_TASK_STATE_N, 10, "d b", false);
@@ -445,8 +466,8 @@ static void see_the_other(struct fixture *f)
   struct mf_stored_tasks *other;
   assert_int_equal(put_keyed(f, "b2", "alice", &other), MF_E_EXISTS);
   assert_ids(other, "b");
-  assert_ok(mf_storage_finish_task(two, f->self, MF_STR("a"), MF_TASK_CANCELLED, 1, 2, 0, MF_STR("{}"), &f->err),
-            &f->err);
+  const struct mf_store_end end = { .state = MF_TASK_CANCELLED, .result = MF_STR("{}") };
+  assert_ok(mf_storage_finish_task(two, f->self, MF_STR("a"), &end, &f->err), &f->err);
   assert_int_equal(finish(f, "a", MF_TASK_SUCCEEDED, T0), MF_E_NOT_FOUND);
   mf_storage_close(two);
 }
@@ -557,9 +578,14 @@ static void expire_large(struct fixture *f)
   for (unsigned i = 0; i < N; i++) {
     snprintf(id, sizeof(id), "t%u", i);
     put(f, id, "alice");
-    assert_ok(mf_storage_finish_task(f->h.storage, f->self, mf_str_of(id), MF_TASK_SUCCEEDED, T0, T0 + 1, 0,
-                                     (struct mf_str){ text, BYTES }, &f->err),
-              &f->err);
+    const struct mf_store_file file = { "f", { text, BYTES / 2 } };
+    const struct mf_store_end end = { .state = MF_TASK_SUCCEEDED,
+                                      .finished_ms = T0,
+                                      .expires_ms = T0 + 1,
+                                      .result = { text, BYTES / 2 },
+                                      .files = &file,
+                                      .file_n = 1 };
+    assert_ok(mf_storage_finish_task(f->h.storage, f->self, mf_str_of(id), &end, &f->err), &f->err);
   }
   free(text);
   unsigned rounds = 0;
@@ -582,14 +608,13 @@ static void large_ones_expire_in_small_batches(void **state)
 static void delete_tasks(struct fixture *f)
 {
   struct mf_stored_tasks *t = NULL;
-  const struct mf_str alice = MF_STR("alice"), a = MF_STR("a");
   put(f, "a", "alice");
-  assert_int_equal(mf_storage_delete_task(f->h.storage, f->self, alice, a, &f->err), MF_E_INPUT);
-  assert_ok(mf_storage_start_task(f->h.storage, f->self, a, T0, &f->err), &f->err);
-  assert_int_equal(mf_storage_delete_task(f->h.storage, f->self, alice, a, &f->err), MF_E_INPUT);
+  assert_int_equal(delete (f, "alice", "a"), MF_E_INPUT);
+  assert_ok(mf_storage_start_task(f->h.storage, f->self, MF_STR("a"), T0, &f->err), &f->err);
+  assert_int_equal(delete (f, "alice", "a"), MF_E_INPUT);
   finish_ok(f, "a", T0 + 30);
-  assert_ok(mf_storage_delete_task(f->h.storage, f->self, alice, a, &f->err), &f->err);
-  assert_int_equal(mf_storage_delete_task(f->h.storage, f->self, alice, a, &f->err), MF_E_NOT_FOUND);
+  assert_ok(delete (f, "alice", "a"), &f->err);
+  assert_int_equal(delete (f, "alice", "a"), MF_E_NOT_FOUND);
   assert_int_equal(get(f, "alice", "a", &t), MF_E_NOT_FOUND);
   assert_false(kept(f, "a"));
   if (!f->in_memory) {
@@ -601,6 +626,119 @@ static void delete_tasks(struct fixture *f)
 static void deletion(void **state)
 {
   both_ways(delete_tasks);
+}
+
+/* ---- small files ---- */
+
+static const char two_names[2][MF_SHA256_HEX_N] = {
+  "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+  "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb",
+};
+
+/* "a\0b" and an empty one. */
+static enum mf_code finish_with_files(struct fixture *f, const char *id, uint64_t expires_ms)
+{
+  struct mf_store_file files[2] = { { .content = { "a\0b", 3 } }, { .content = MF_STR("") } };
+  for (unsigned i = 0; i < 2; i++)
+    memcpy(files[i].sha256, two_names[i], sizeof(two_names[i]));
+  const struct mf_store_end end = { .state = MF_TASK_SUCCEEDED,
+                                    .finished_ms = T0,
+                                    .expires_ms = expires_ms,
+                                    .artifact_bytes = 3,
+                                    .result = MF_STR("{}"),
+                                    .files = files,
+                                    .file_n = 2 };
+  return mf_storage_finish_task(f->h.storage, f->self, mf_str_of(id), &end, &f->err);
+}
+
+static enum mf_code file_of(struct fixture *f, const char *id, const char *sha256, struct mf_buf *ret)
+{
+  return mf_storage_task_file(f->h.storage, f->self, mf_str_of(id), sha256, ret, &f->err);
+}
+
+static void assert_files(struct fixture *f, const char *id, bool are_there)
+{
+  for (unsigned i = 0; i < 2; i++) {
+    struct mf_buf content = { 0 };
+    assert_int_equal(file_of(f, id, two_names[i], &content), are_there ? MF_OK : MF_E_NOT_FOUND);
+    if (are_there) {
+      assert_int_equal(content.len, i == 0 ? 3 : 0);
+      assert_memory_equal(content.ptr, "a\0b", content.len);
+    }
+    mf_buf_done(&content);
+  }
+}
+
+static uint64_t all_file_bytes(struct fixture *f)
+{
+  uint64_t bytes = 1;
+  assert_ok(mf_storage_file_bytes(f->h.storage, f->self, &bytes, &f->err), &f->err);
+  return bytes;
+}
+
+static void small_files(struct fixture *f)
+{
+  static const char *const ids[] = { "a", "b", "c" };
+  struct mf_stored_tasks *t = NULL;
+  struct mf_buf content = { 0 };
+  uint64_t deleted_bytes = 0;
+  assert_int_equal(all_file_bytes(f), 0);
+  for (unsigned i = 0; i < MF_ARRAY_N(ids); i++) {
+    put(f, ids[i], "alice");
+    assert_ok(finish_with_files(f, ids[i], T0 + 30 + i), &f->err);
+    assert_files(f, ids[i], true);
+  }
+  /* Of one that has ended already nothing is added, and another's are not this one's. */
+  assert_int_equal(finish_with_files(f, "a", T0), MF_E_NOT_FOUND);
+  assert_int_equal(file_of(f, "d", two_names[0], &content), MF_E_NOT_FOUND);
+  assert_int_equal(file_of(f, "a", "cc", &content), MF_E_NOT_FOUND);
+  assert_null(content.ptr);
+  assert_ok(get(f, "alice", "a", &t), &f->err);
+  assert_int_equal(mf_stored_task(t, 0)->file_bytes, 3);
+  mf_stored_tasks_free(t);
+  assert_int_equal(all_file_bytes(f), 9);
+  /* They go with their task, and whoever removes it learns how much that was, once. */
+  assert_ok(mf_storage_expire_tasks(f->h.storage, f->self, T0 + 30, 9, &t, &f->err), &f->err);
+  assert_int_equal(mf_stored_task(t, 0)->file_bytes, 3);
+  assert_ids(t, "a");
+  assert_files(f, "a", false);
+  assert_int_equal(all_file_bytes(f), 6);
+  for (unsigned i = 0; i < 2; i++) {
+    assert_ok(
+        mf_storage_delete_task(f->h.storage, f->self, MF_STR("alice"), mf_str_of(ids[i]), &deleted_bytes, &f->err),
+        &f->err);
+    assert_int_equal(deleted_bytes, i == 0 ? 0 : 3);
+    assert_files(f, ids[i], false);
+  }
+  assert_files(f, "c", true);
+  assert_int_equal(all_file_bytes(f), 3);
+  if (!f->in_memory)
+    assert_int_equal(count(f, "task_files"), 2);
+}
+
+static void small_files_come_and_go_with_their_task(void **state)
+{
+  both_ways(small_files);
+}
+
+/* One name twice: nothing of that end is stored. */
+static void refuse_twice(struct fixture *f)
+{
+  struct mf_buf content = { 0 };
+  struct mf_store_file files[2] = { { .content = MF_STR("x") }, { .content = MF_STR("y") } };
+  for (unsigned i = 0; i < 2; i++)
+    memcpy(files[i].sha256, two_names[0], sizeof(two_names[0]));
+  const struct mf_store_end end = { .state = MF_TASK_SUCCEEDED, .result = MF_STR("{}"), .files = files, .file_n = 2 };
+  put(f, "a", "alice");
+  assert_int_equal(mf_storage_finish_task(f->h.storage, f->self, MF_STR("a"), &end, &f->err), MF_E_INTERNAL);
+  assert_int_equal(file_of(f, "a", two_names[0], &content), MF_E_NOT_FOUND);
+  assert_int_equal(all_file_bytes(f), 0);
+  assert_ok(finish_with_files(f, "a", T0 + 30), &f->err);
+}
+
+static void an_end_is_stored_whole_or_not_at_all(void **state)
+{
+  both_ways(refuse_twice);
 }
 
 /* ---- damage ---- */
@@ -659,6 +797,8 @@ int main(void)
     cmocka_unit_test(a_crowd_expires),
     cmocka_unit_test(large_ones_expire_in_small_batches),
     cmocka_unit_test(deletion),
+    cmocka_unit_test(small_files_come_and_go_with_their_task),
+    cmocka_unit_test(an_end_is_stored_whole_or_not_at_all),
     cmocka_unit_test(damaged_rows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

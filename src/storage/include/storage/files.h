@@ -1,5 +1,5 @@
-/* Files of tasks on disk: DIR/TASK-ID/SHA256, folders 0700, files 0600. A task's files live and die with its folder;
- * two tasks never share one. A file has its final name only when it is whole.
+/* Files of tasks on disk, but for small ones (storage/tasks.h): DIR/TASK-ID/SHA256, folders 0700, files 0600. A task's
+ * files live and die with its folder; two tasks never share one. A file has its final name only when it is whole.
  *
  * A folder is made by the first file of a task, before the task is in the database; what a stop leaves in between is
  * found by mf_files_sweep. Everything here blocks for the disk and therefore runs on the worker pool, called from a
@@ -22,6 +22,11 @@ MF_MUST_USE enum mf_code mf_files_open(struct mf_pool *pool, const char *dir, ui
                                        struct mf_err *err);
 void mf_files_close(struct mf_files *f);          /* when no call is under way; NULL is fine */
 uint64_t mf_files_used(const struct mf_files *f); /* bytes, staged ones included; no waiting */
+/* For files of tasks that lie elsewhere (storage/tasks.h) and count with these; no waiting. MF_E_LIMIT: the quota. What
+ * is there already is counted without a limit. */
+MF_MUST_USE enum mf_code mf_files_take(struct mf_files *f, uint64_t bytes, struct mf_err *err);
+void mf_files_note(struct mf_files *f, uint64_t bytes);
+void mf_files_give(struct mf_files *f, uint64_t bytes);
 
 /* A file that is being written. Its bytes count against the quota at once. */
 struct mf_file_ref {

@@ -6,6 +6,7 @@
 #ifndef MF_STORAGE_TASKS_H
 #define MF_STORAGE_TASKS_H
 
+#include "base/hash.h"
 #include "storage/storage.h"
 
 enum mf_task_state {
@@ -26,6 +27,7 @@ struct mf_store_task {
   bool is_expired;
   uint64_t created_ms, started_ms, finished_ms, expires_ms; /* 0: not yet */
   uint64_t input_bytes, artifact_bytes;
+  uint64_t file_bytes;   /* of its small files, which are beside it here */
   struct mf_str request; /* JSON: all that is needed to run it */
   struct mf_str result;  /* JSON as it is shown; "" before the end */
 };
@@ -43,35 +45,56 @@ MF_MUST_USE enum mf_code mf_storage_repeated_task(struct mf_storage *s, struct m
 /* queued → running. MF_E_NOT_FOUND: no such queued task. */
 MF_MUST_USE enum mf_code mf_storage_start_task(struct mf_storage *s, struct mf_fiber *self, struct mf_str id,
                                                uint64_t started_ms, struct mf_err *err);
-/* queued or running → state, with its result. MF_E_NOT_FOUND: it has ended already, or was deleted. MF_E_LIMIT: a
- * result over MF_STORE_BYTES_MAX. */
+/* A small file: beside its task, so that it comes and goes with it and costs no inode. Larger ones: storage/files.h. */
+struct mf_store_file {
+  char sha256[MF_SHA256_HEX_N]; /* its name: each content is there once */
+  struct mf_str content;
+};
+struct mf_store_end {
+  enum mf_task_state state;
+  uint64_t finished_ms, expires_ms, artifact_bytes;
+  struct mf_str result;
+  const struct mf_store_file *files;
+  size_t file_n;
+};
+/* queued or running → its end, all of it or nothing. MF_E_NOT_FOUND: it has ended already, or was deleted. MF_E_LIMIT:
+ * a result and files over MF_STORE_BYTES_MAX. On a full disk (err->sys is ENOSPC) an end without files has a reserve.
+ */
 MF_MUST_USE enum mf_code mf_storage_finish_task(struct mf_storage *s, struct mf_fiber *self, struct mf_str id,
-                                                enum mf_task_state state, uint64_t finished_ms, uint64_t expires_ms,
-                                                uint64_t artifact_bytes, struct mf_str result, struct mf_err *err);
+                                                const struct mf_store_end *end, struct mf_err *err);
+/* A small file into *ret, which is initialised here (and only on success). MF_E_NOT_FOUND. */
+MF_MUST_USE enum mf_code mf_storage_task_file(struct mf_storage *s, struct mf_fiber *self, struct mf_str id,
+                                              const char *sha256, struct mf_buf *ret, struct mf_err *err);
+/* Bytes of all small files. */
+MF_MUST_USE enum mf_code mf_storage_file_bytes(struct mf_storage *s, struct mf_fiber *self, uint64_t *ret,
+                                               struct mf_err *err);
 /* One task of this owner, whole. MF_E_NOT_FOUND: none, or another's. */
 MF_MUST_USE enum mf_code mf_storage_get_task(struct mf_storage *s, struct mf_fiber *self, struct mf_str owner,
                                              struct mf_str id, struct mf_stored_tasks **ret, struct mf_err *err);
-/* Up to `limit` of this owner's tasks that are not expired, newest first, without request and result, from behind the
- * task `after` on ("": from the newest). state: MF_TASK_STATE_N for all. *ret_more: there are others behind them.
- * MF_E_NOT_FOUND: `after` is not this owner's. */
+/* Up to `limit` of this owner's tasks that are not expired, nor due at now_ms, newest first, without request and
+ * result, from behind the task `after` on ("": from the newest). state: MF_TASK_STATE_N for all. *ret_more: there are
+ * others behind them. MF_E_NOT_FOUND: `after` is not this owner's. */
 MF_MUST_USE enum mf_code mf_storage_list_tasks(struct mf_storage *s, struct mf_fiber *self, struct mf_str owner,
-                                               struct mf_str after, enum mf_task_state state, unsigned limit,
-                                               struct mf_stored_tasks **ret, bool *ret_more, struct mf_err *err);
+                                               struct mf_str after, enum mf_task_state state, uint64_t now_ms,
+                                               unsigned limit, struct mf_stored_tasks **ret, bool *ret_more,
+                                               struct mf_err *err);
 /* Tasks that have not ended, oldest first, without result: for the start. Up to `limit`, fewer when their requests are
  * large (MF_STORE_BYTES_MAX), behind the task `after` ("": from the oldest); none is the end. MF_E_NOT_FOUND: there is
  * no task `after`. */
 MF_MUST_USE enum mf_code mf_storage_unfinished_tasks(struct mf_storage *s, struct mf_fiber *self, struct mf_str after,
                                                      unsigned limit, struct mf_stored_tasks **ret, struct mf_err *err);
-/* Marks up to `limit` (at most 64 at a time) tasks whose expires_ms is not after now_ms as expired, drops their request
- * and result, and returns them, oldest expiry first: their files can go. None: there are no more. */
+/* Marks up to `limit` (at most 64 at a time) tasks whose expires_ms is not after now_ms as expired, drops their
+ * request, result and small files, and returns them, oldest expiry first: their files can go. None: there are no more.
+ */
 MF_MUST_USE enum mf_code mf_storage_expire_tasks(struct mf_storage *s, struct mf_fiber *self, uint64_t now_ms,
                                                  unsigned limit, struct mf_stored_tasks **ret, struct mf_err *err);
 /* Forgets tasks that expired at or before `before_ms`. */
 MF_MUST_USE enum mf_code mf_storage_forget_tasks(struct mf_storage *s, struct mf_fiber *self, uint64_t before_ms,
                                                  struct mf_err *err);
-/* Removes an ended task of this owner. MF_E_NOT_FOUND; MF_E_INPUT: it has not ended. */
+/* Removes an ended task of this owner; *ret_file_bytes: of the small files that went with it. MF_E_NOT_FOUND;
+ * MF_E_INPUT: it has not ended. */
 MF_MUST_USE enum mf_code mf_storage_delete_task(struct mf_storage *s, struct mf_fiber *self, struct mf_str owner,
-                                                struct mf_str id, struct mf_err *err);
+                                                struct mf_str id, uint64_t *ret_file_bytes, struct mf_err *err);
 /* Whether the task may have files: it exists and is not expired. */
 MF_MUST_USE enum mf_code mf_storage_task_is_kept(struct mf_storage *s, struct mf_fiber *self, struct mf_str id,
                                                  bool *ret, struct mf_err *err);
