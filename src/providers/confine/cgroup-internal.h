@@ -1,4 +1,4 @@
-/* Shared by cgroup.c, cgroup-slot.c, cgroup-reclaim.c and cgroup-place.c only. */
+/* Shared by cgroup.c and its cgroup-….c only. */
 #ifndef MF_CONFINE_CGROUP_INTERNAL_H
 #define MF_CONFINE_CGROUP_INTERNAL_H
 

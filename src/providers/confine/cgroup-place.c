@@ -1,14 +1,9 @@
-/* Where our own control groups are, and what dead supervisors left there. Thread: any; no state. */
+/* Where our own control groups are. Thread: any; no state. */
 #include "confine/cgroup.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/num.h"
@@ -228,60 +223,4 @@ uint64_t mf_cgroup_start_time(pid_t pid)
   uint64_t v = 0;
   struct mf_str s = { at + 1, strcspn(at + 1, " \n") };
   return mf_parse_u64(s, "start time", 0, UINT64_MAX, &v, NULL) == MF_OK ? v : 0;
-}
-
-/* ---- sweeping ---- */
-
-/* A directory of slots whose supervisor is dead: removed when all of it is empty. */
-static bool sweep_group(int dirfd, const char *name)
-{
-  mf_auto_close int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (fd < 0)
-    return errno == ENOENT;
-  /* the pid may be of another pid namespace and so only look dead: a live supervisor holds the lock */
-  if (flock(fd, LOCK_EX | LOCK_NB) != 0)
-    return true;
-  int list_fd = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  DIR *d = list_fd >= 0 ? fdopendir(list_fd) : NULL;
-  if (!d) {
-    mf_close_ptr(&list_fd);
-    return false;
-  }
-  for (struct dirent *e; (e = readdir(d));) {
-    if (e->d_type == DT_DIR && e->d_name[0] != '.')
-      (void)unlinkat(fd, e->d_name, AT_REMOVEDIR); /* EBUSY while a process is left */
-  }
-  closedir(d);
-  return unlinkat(dirfd, name, AT_REMOVEDIR) == 0 || errno == ENOENT;
-}
-
-static unsigned sweep_dir(const char *path)
-{
-  DIR *d = path[0] ? opendir(path) : NULL;
-  if (!d)
-    return 0;
-  unsigned busy = 0;
-  for (struct dirent *e; (e = readdir(d));) {
-    pid_t pid;
-    uint64_t start;
-    if (!mf_cgroup_name_parse(e->d_name, &pid, &start) || mf_cgroup_start_time(pid) == start)
-      continue;
-    bool is_host = mf_str_starts(mf_str_of(e->d_name), MF_CGROUP_HOST_PREFIX);
-    bool done = sweep_group(dirfd(d), e->d_name);
-    /* a leaf in which a process still lives is that process's home: it stays for as long as that */
-    busy += !done && !is_host;
-  }
-  closedir(d);
-  return busy;
-}
-
-unsigned mf_cgroup_sweep_at(const struct mf_cgroup_place *place)
-{
-  return sweep_dir(place->v2) + sweep_dir(place->v1_memory) + sweep_dir(place->v1_pids);
-}
-
-unsigned mf_cgroup_sweep(void)
-{
-  struct mf_cgroup_place place = { 0 };
-  return mf_cgroup_place_self(&place, NULL) == MF_OK ? mf_cgroup_sweep_at(&place) : 0;
 }

@@ -13,11 +13,6 @@ static enum mf_code spawn_real(void *user, const char *program, const struct mf_
   return mf_spawn_supervisor(program, config, ret_sup, ret_sock, err);
 }
 
-static unsigned sweep_real(void *user)
-{
-  return mf_cgroup_sweep();
-}
-
 enum mf_code mf_local_new(struct mf_loop *loop, const struct mf_local_config *config,
                           void (*ready)(void *user, enum mf_code code, const struct mf_err *err), void *user,
                           struct mf_provider **ret, struct mf_err *err)
@@ -34,7 +29,7 @@ enum mf_code mf_local_new(struct mf_loop *loop, const struct mf_local_config *co
     return code;
   struct mf_local_config found = *config;
   found.runtime_dir = runtime_dir;
-  struct mf_local_seam seam = { .spawn = spawn_real, .sweep = sweep_real };
+  struct mf_local_seam seam = { .spawn = spawn_real, .sweep = mf_cgroup_sweep };
   mf_local_times_default(&seam.times);
   return mf_local_new_with(loop, &found, zygote_dir, &runtime, &seam, ready, user, ret, err);
 }

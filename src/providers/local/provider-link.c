@@ -162,8 +162,7 @@ static bool on_ready(struct local *l, const void *p, size_t n)
     l->is_ready_due = true;
     l->ready_code = MF_OK;
     /* What a provider left that was killed together with its supervisor; not on the way of the first answer. */
-    l->sweep_left = LOCAL_SWEEPS_MAX;
-    l->sweep_ns = local_after_ms(l->seam.times.sweep_ms);
+    mf_cgroup_sweeper_begin(&l->sweeper, local_after_ms(l->seam.times.sweep_ms));
     local_kick(l);
   }
   link_flush(l);
@@ -475,8 +474,8 @@ void link_tick(struct local *l, uint64_t now_ns)
              (unsigned long long)((l->seam.times.ready_ms + 999) / 1000));
     link_down(l, why);
   } else if (l->link == LINK_GAP && now_ns >= l->link_deadline_ns && l->sup.fd < 0) {
-    l->sweep_left = LOCAL_SWEEPS_MAX;
-    local_sweep(l); /* its processes died with it, its cgroups did not */
+    mf_cgroup_sweeper_begin(&l->sweeper, now_ns); /* its processes died with it, its cgroups did not */
+    mf_cgroup_sweeper_tick(&l->sweeper, now_ns);
     link_open(l);
   }
 }

@@ -49,23 +49,8 @@ void mf_local_times_default(struct mf_local_times *ret)
     .silence_ms = 90000, /* a zygote may have to be started first */
     .grace_ms = 10000,
     .close_ms = 3000,
-    .sweep_ms = 50,
+    .sweep_ms = MF_CGROUP_SWEEP_PAUSE_MS,
   };
-}
-
-/* ---- cgroups of a dead supervisor ---- */
-
-void local_sweep(struct local *l)
-{
-  l->sweep_ns = 0;
-  bool is_over = l->sweep_left == 0 && l->link == LINK_CLOSING;
-  if (is_over || l->seam.sweep(l->seam.user) == 0)
-    return;
-  /* On a busy machine the last process of a group can take long to end: then it is looked for now and then. */
-  l->sweep_ns = local_after_ms(l->sweep_left > 0 ? l->seam.times.sweep_ms : LOCAL_SWEEP_SLOW_MS);
-  if (l->sweep_left > 0)
-    l->sweep_left--;
-  local_arm(l, l->sweep_ns);
 }
 
 /* ---- being ready ---- */
@@ -276,15 +261,9 @@ static void close_step(struct local *l)
   report_ready(l);
   if (is_waiting(l))
     return;
-  if (!l->is_close_swept) {
-    l->is_close_swept = true;
-    l->sweep_left = LOCAL_SWEEPS_MAX;
-    l->sweep_ns = 1;
-  }
-  if (l->sweep_ns && mf_now_ns() >= l->sweep_ns)
-    local_sweep(l);
-  if (l->sweep_ns) {
-    local_arm(l, l->sweep_ns);
+  uint64_t sweep_ns = mf_cgroup_sweeper_close(&l->sweeper, mf_now_ns());
+  if (sweep_ns) {
+    local_arm(l, sweep_ns);
     return;
   }
   void (*closed)(void *user) = l->closed;
@@ -303,8 +282,8 @@ static void service(void *user)
     link_tick(l, mf_now_ns());
   if (l->link != LINK_CLOSING)
     runs_tick(l, mf_now_ns());
-  if (l->link != LINK_CLOSING && l->sweep_ns && mf_now_ns() >= l->sweep_ns)
-    local_sweep(l);
+  if (l->link != LINK_CLOSING)
+    mf_cgroup_sweeper_tick(&l->sweeper, mf_now_ns());
   if (l->link != LINK_CLOSING && l->link != LINK_UP)
     local_answer_asks(l, UINT64_MAX);
   if (l->link == LINK_CLOSING) {
@@ -312,8 +291,8 @@ static void service(void *user)
     return;
   }
   uint64_t next_ns = MF_MIN(link_next_ns(l), runs_next_ns(l));
-  if (l->sweep_ns)
-    next_ns = MF_MIN(next_ns, l->sweep_ns);
+  if (l->sweeper.due_ns)
+    next_ns = MF_MIN(next_ns, l->sweeper.due_ns);
   local_arm(l, next_ns);
 }
 
@@ -379,6 +358,7 @@ enum mf_code mf_local_new_with(struct mf_loop *loop, const struct mf_local_confi
   l->base.ops = &local_ops;
   l->loop = loop;
   l->seam = *seam;
+  l->sweeper = (struct mf_cgroup_sweeper){ .sweep = seam->sweep, .user = seam->user, .pause_ms = seam->times.sweep_ms };
   l->isolation = config->isolation;
   l->rootfs = mf_xasprintf("%s/rootfs", config->runtime_dir ? config->runtime_dir : "");
   l->program = config->program ? mf_xstrdup(config->program) : NULL;

@@ -12,6 +12,7 @@
 
 #include "base/pidref.h"
 #include "collect.h"
+#include "confine/cgroup.h"
 #include "direct.h"
 #include "sandbox/job.h"
 #include "local/local.h"
@@ -144,22 +145,17 @@ struct local {
 
   struct mf_timer *timer;
   uint64_t armed_ns;
-  uint64_t sweep_ns; /* when to sweep again; 0: nothing to sweep */
-  unsigned sweep_left;
+  struct mf_cgroup_sweeper sweeper;
   void (*closed)(void *user);
   void *closed_user;
-  bool is_close_killed, is_close_swept;
+  bool is_close_killed;
 };
-
-#define LOCAL_SWEEPS_MAX 40u      /* with sweep_ms between them: 2 s */
-#define LOCAL_SWEEP_SLOW_MS 5000u /* after those, unless it closes */
 
 /* provider.c */
 void local_arm(struct local *l, uint64_t deadline_ns);      /* service is called then or before */
 void local_kick(struct local *l);                           /* service is called soon */
 uint64_t local_after_ms(uint64_t ms);                       /* the monotonic time so far ahead */
 void local_fail_first(struct local *l);                     /* the first supervisor did not come up; l->down says why */
-void local_sweep(struct local *l);                          /* now, and again while some are busy */
 void local_answer_asks(struct local *l, uint64_t up_to_id); /* calls back with what is known now */
 
 /* provider-link.c */

@@ -11,9 +11,6 @@
 #include "base/banned.h"
 
 #define START_FAILS_MAX 3u /* in a row, and runs do not wait any longer */
-#define SWEEPS_MAX 40u
-#define SWEEP_SLOW_MS 5000u /* after those */
-#define SWEEP_MS 50u
 #define CLOSE_MS 5000u
 #define PROBE_WALL_MS 30000u
 #define WORKER_PIDS 16u
@@ -239,9 +236,9 @@ static void close_step(struct wasm *w)
     else if (r->state == RUN_QUEUED) /* closed from inside an event, after its turn */
       wasm_run_end_queued(r, MF_RUN_CANCELLED, MF_REASON_CANCELLED, "");
   }
-  /* A short command may end before it was time to sweep. */
-  if (w->sweep_ns && w->seam.sweep)
-    (void)w->seam.sweep(w->seam.user);
+  /* A short command may end before it was time to sweep. Nobody waits for what is busy: it is of others. */
+  if (w->sweeper.due_ns)
+    (void)mf_cgroup_sweeper_close(&w->sweeper, mf_now_ns());
   void (*closed)(void *user) = w->closed;
   void *user = w->closed_user;
   free_wasm(w);
@@ -272,19 +269,6 @@ static void tick_workers(struct wasm *w, uint64_t now_ns)
     worker_tick(&w->workers[i], now_ns);
 }
 
-static void tick_sweep(struct wasm *w, uint64_t now_ns)
-{
-  if (!w->sweep_ns || now_ns < w->sweep_ns)
-    return;
-  w->sweep_ns = 0;
-  if (!w->seam.sweep || w->seam.sweep(w->seam.user) == 0)
-    return;
-  /* On a busy machine the last process of a group can take long to end: then it is looked for now and then. */
-  w->sweep_ns = wasm_after_ms(w->sweep_left > 0 ? SWEEP_MS : SWEEP_SLOW_MS);
-  if (w->sweep_left > 0)
-    w->sweep_left--;
-}
-
 static void arm_next(struct wasm *w)
 {
   for (unsigned i = 0; i < w->config.max_running; i++)
@@ -293,8 +277,8 @@ static void arm_next(struct wasm *w)
   for (const struct wasm_run *r = w->first; r; r = r->next)
     if (r->deadline_ns)
       wasm_arm(w, r->deadline_ns);
-  if (w->sweep_ns)
-    wasm_arm(w, w->sweep_ns);
+  if (w->sweeper.due_ns && w->state != WASM_CLOSING) /* closing has its own time for it */
+    wasm_arm(w, w->sweeper.due_ns);
 }
 
 static void service(void *user)
@@ -311,7 +295,7 @@ static void service(void *user)
     return;
   }
   pool_settle(w, mf_now_ns());
-  tick_sweep(w, mf_now_ns());
+  mf_cgroup_sweeper_tick(&w->sweeper, mf_now_ns());
   arm_next(w);
 }
 
@@ -360,6 +344,7 @@ enum mf_code mf_wasm_new_with(struct mf_loop *loop, const struct mf_wasm_config 
   w->base.ops = &wasm_ops;
   w->loop = loop;
   w->seam = *seam;
+  w->sweeper = (struct mf_cgroup_sweeper){ seam->sweep, seam->user, .pause_ms = MF_CGROUP_SWEEP_PAUSE_MS };
   w->config = *config;
   w->config.program = w->config.runtime_dir = NULL; /* borrowed by this call only */
   w->config.ready_workers = MF_MIN(config->ready_workers, config->max_running);
@@ -385,8 +370,8 @@ enum mf_code mf_wasm_new_with(struct mf_loop *loop, const struct mf_wasm_config 
   }
   if (config->use_cgroup)
     find_cgroup(w);
-  w->sweep_left = SWEEPS_MAX;
-  w->sweep_ns = wasm_after_ms(SWEEP_MS); /* not on the way of the first answer */
+  /* not on the way of the first answer */
+  mf_cgroup_sweeper_begin(&w->sweeper, wasm_after_ms(MF_CGROUP_SWEEP_PAUSE_MS));
   wasm_kick(w);
   *ret = &w->base;
   return MF_OK;

@@ -152,8 +152,7 @@ struct wasm {
 
   struct mf_timer *timer;
   uint64_t armed_ns;
-  unsigned sweep_left;
-  uint64_t sweep_ns; /* 0: nothing to sweep */
+  struct mf_cgroup_sweeper sweeper;
   void (*closed)(void *user);
   void *closed_user;
   uint64_t close_ns; /* patience of closing */

@@ -70,11 +70,6 @@ static enum mf_code spawn_worker(void *user, const char *program, const struct m
   return code;
 }
 
-static unsigned sweep(void *user)
-{
-  return mf_cgroup_sweep();
-}
-
 enum mf_code mf_wasm_new(struct mf_loop *loop, const struct mf_wasm_config *config,
                          void (*ready)(void *user, enum mf_code code, const struct mf_err *err), void *user,
                          struct mf_provider **ret, struct mf_err *err)
@@ -92,7 +87,7 @@ enum mf_code mf_wasm_new(struct mf_loop *loop, const struct mf_wasm_config *conf
   code = mf_wasm_load_code(dir, &code_fd, &info, err);
   if (code != MF_OK)
     return code;
-  struct mf_wasm_seam seam = { .spawn = spawn_worker, .sweep = config->use_cgroup ? sweep : NULL };
+  struct mf_wasm_seam seam = { .spawn = spawn_worker, .sweep = config->use_cgroup ? mf_cgroup_sweep : NULL };
   mf_wasm_times_default(&seam.times);
   return mf_wasm_new_with(loop, config, &info, code_fd, &seam, ready, user, ret, err);
 }

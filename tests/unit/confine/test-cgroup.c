@@ -450,6 +450,52 @@ static void sweeps_only_what_the_dead_left(void **state)
   assert_int_equal(mf_cgroup_sweep_at(&place), 0);
 }
 
+static unsigned sweep_counted(void *user)
+{
+  unsigned *n = user;
+  ++*n;
+  return 1; /* busy, for ever */
+}
+
+static void sweeps_again_while_groups_are_busy(void **state)
+{
+  unsigned n = 0;
+  struct mf_cgroup_sweeper s = { .sweep = sweep_counted, .user = &n, .pause_ms = 50 };
+  const uint64_t ms = 1000000;
+  mf_cgroup_sweeper_tick(&s, 1000 * ms);
+  assert_int_equal(n, 0); /* nothing has begun */
+  mf_cgroup_sweeper_begin(&s, 1000 * ms);
+  mf_cgroup_sweeper_tick(&s, 1000 * ms - 1);
+  assert_int_equal(n, 0);
+  uint64_t now = s.due_ns;
+  for (unsigned i = 0; i < 40; i++) {
+    mf_cgroup_sweeper_tick(&s, now);
+    assert_int_equal(n, i + 1);
+    assert_int_equal(s.due_ns - now, 50 * ms);
+    now = s.due_ns;
+  }
+  for (unsigned i = 0; i < 3; i++) { /* now and then, for as long as it takes */
+    mf_cgroup_sweeper_tick(&s, now);
+    assert_int_equal(n, 41 + i);
+    assert_int_equal(s.due_ns - now, 5000 * ms);
+    now = s.due_ns;
+  }
+  /* At the end soon again, since it is waited for, and not for ever. */
+  for (unsigned i = 0; i < 40; i++) {
+    assert_int_equal(mf_cgroup_sweeper_close(&s, now), now + 50 * ms);
+    assert_int_equal(n, 44 + i);
+    assert_int_equal(mf_cgroup_sweeper_close(&s, now + 1), now + 50 * ms); /* not yet */
+    now = s.due_ns;
+  }
+  assert_int_equal(mf_cgroup_sweeper_close(&s, now), 0);
+  assert_int_equal(n, 83);
+
+  struct mf_cgroup_sweeper none = { .sweep = NULL };
+  mf_cgroup_sweeper_begin(&none, 1);
+  mf_cgroup_sweeper_tick(&none, 2);
+  assert_int_equal(mf_cgroup_sweeper_close(&none, 3), 0);
+}
+
 /* ---- the real ones ---- */
 
 /* TSan's shadow is a multiple of the memory that a child touches, and it has a thread of its own: the figures of the
@@ -697,7 +743,7 @@ static void real_sweep(void **state)
   snprintf(path, sizeof path, "%s/%s", base, name);
   assert_true(start > 0);
   assert_int_equal(access(path, F_OK), 0);
-  for (int i = 0; i < 100 && mf_cgroup_sweep() > 0; i++)
+  for (int i = 0; i < 100 && mf_cgroup_sweep(NULL) > 0; i++)
     usleep(10000);
   assert_int_not_equal(access(path, F_OK), 0);
 }
@@ -714,6 +760,7 @@ int main(void)
     cmocka_unit_test_setup_teardown(v2_lets_a_group_of_others_be, make_tree, remove_tree),
     cmocka_unit_test_setup_teardown(nothing_delegated, make_tree, remove_tree),
     cmocka_unit_test_setup_teardown(sweeps_only_what_the_dead_left, make_tree, remove_tree),
+    cmocka_unit_test(sweeps_again_while_groups_are_busy),
 #ifndef UNDER_TSAN
     cmocka_unit_test(real_groups_hold),
     cmocka_unit_test(two_managers_of_a_process),

@@ -32,7 +32,7 @@ static unsigned sweep_fake(void *user)
 {
   struct fake *f = user;
   f->sweep_n++;
-  return 0;
+  return f->sweep_busy_n > 0 ? f->sweep_busy_n-- : 0;
 }
 
 static void stop_slice(void *user)

@@ -28,7 +28,7 @@ struct fake {
 
   int socks[FAKE_WORKERS_MAX];           /* the workers' ends, in the order of their births; -1: "dead" */
   struct mf_worker_config worker_config; /* of the last one */
-  unsigned spawn_n, sweep_n;
+  unsigned spawn_n, sweep_n, sweep_busy_n;
   bool refuses_spawn;
 
   unsigned ready_n, closed_n;

@@ -424,6 +424,29 @@ static void closing_inside_an_event_ends_those_that_wait_too(void **state)
   (void)waits;
 }
 
+/* A provider and its workers that were killed together left their groups to the next one. */
+static void sweeps_when_it_has_begun(void **state)
+{
+  struct fake f;
+  fake_init(&f);
+  f.sweep_busy_n = 2; /* their processes are about to end */
+  fake_open_up(&f);
+  UNTIL(&f, f.sweep_n == 3);
+  assert_works(&f, 0);
+  fake_close(&f);
+  assert_int_equal(f.sweep_n, 3);
+}
+
+static void closing_sweeps_what_was_due_and_waits_for_nobody(void **state)
+{
+  struct fake f;
+  fake_init(&f);
+  f.sweep_busy_n = UINT32_MAX;
+  fake_open(&f);
+  fake_close(&f);
+  assert_true(f.sweep_n > 0);
+}
+
 static void closing_before_ready_says_so(void **state)
 {
   struct fake f;
@@ -451,6 +474,8 @@ int main(void)
     cmocka_unit_test(a_waiting_run_can_be_cancelled),
     cmocka_unit_test(closing_ends_what_runs_and_waits),
     cmocka_unit_test(closing_inside_an_event_ends_those_that_wait_too),
+    cmocka_unit_test(sweeps_when_it_has_begun),
+    cmocka_unit_test(closing_sweeps_what_was_due_and_waits_for_nobody),
     cmocka_unit_test(closing_before_ready_says_so),
   };
   return cmocka_run_group_tests_name("wasm provider", tests, NULL, NULL);

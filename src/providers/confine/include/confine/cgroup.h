@@ -45,7 +45,25 @@ uint64_t mf_cgroup_start_time(pid_t pid);
 /* Removes the groups that dead supervisors left at this place. Returns how many are still busy (their processes are
  * about to die): call again a little later. Never waits. */
 unsigned mf_cgroup_sweep_at(const struct mf_cgroup_place *place);
-unsigned mf_cgroup_sweep(void); /* at our own place */
+unsigned mf_cgroup_sweep(void *user); /* at our own place; user: not used */
+
+/* Sweeps again while some are busy: soon and often at first, then now and then. Its owner fills in the first three and
+ * has the timer: a tick is due at due_ns. Thread: one. */
+struct mf_cgroup_sweeper {
+  unsigned (*sweep)(void *user); /* as mf_cgroup_sweep; NULL: nothing is ever due */
+  void *user;
+  uint64_t pause_ms;
+  uint64_t due_ns; /* 0: none */
+  unsigned soon_left;
+  bool is_closing;
+};
+#define MF_CGROUP_SWEEP_PAUSE_MS 50u
+
+void mf_cgroup_sweeper_begin(struct mf_cgroup_sweeper *s, uint64_t at_ns); /* the first sweep is due then */
+void mf_cgroup_sweeper_tick(struct mf_cgroup_sweeper *s, uint64_t now_ns); /* sweeps when it is due */
+/* For an owner that ends: sweeps now, whatever was due. Returns when to call it again, for 2 s at most; 0: it is over.
+ */
+uint64_t mf_cgroup_sweeper_close(struct mf_cgroup_sweeper *s, uint64_t now_ns);
 
 /* ---- the manager ---- */
 
