@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,71 +10,24 @@
 #include "wasm/abi.h"
 #include "base/fd.h"
 #include "base/hash.h"
-#include "json/json.h"
+#include "confine/folder.h"
 #include "base/banned.h"
 
-#define MANIFEST "manifest.json"
-#define MANIFEST_BYTES_MAX (64u << 10)
 #define CODE_BYTES_MAX (512ull << 20)
 #define CHUNK_N (256u << 10)
 #define HINT "make one with scripts/setup-wasm-runtime, or name one with MAYFLY_WASM_RUNTIME"
 
-/* ---- where ---- */
-
-/* The folder of `program` (NULL: this one); NULL with errno. */
-static char *find_bindir(const char *program)
-{
-  char self[PATH_MAX];
-  char *path = NULL;
-  if (program) {
-    path = realpath(program, NULL);
-  } else {
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    if (n > 0) {
-      self[n] = '\0';
-      path = mf_xstrdup(self);
-    }
-  }
-  char *slash = path ? strrchr(path, '/') : NULL;
-  if (slash)
-    *(slash == path ? slash + 1 : slash) = '\0';
-  return path;
-}
-
-/* The absolute path of `dir` when it holds a manifest, else NULL with errno. */
-static char *resolve(const char *dir)
-{
-  mf_auto_free char *path = mf_xasprintf("%s/" MANIFEST, dir);
-  return access(path, R_OK) == 0 ? realpath(dir, NULL) : NULL;
-}
+static const struct mf_folder runtime_folder = {
+  .noun = "WebAssembly runtime",
+  .leaf = "wasm",
+  .mark = MF_FOLDER_MANIFEST,
+  .env = "MAYFLY_WASM_RUNTIME",
+  .hint = HINT,
+};
 
 enum mf_code mf_wasm_find_runtime_of(const char *program, const char *explicit_path, char **ret, struct mf_err *err)
 {
-  const char *named = explicit_path, *named_by = "the WebAssembly runtime folder";
-  if (!named || !*named) {
-    named = getenv("MAYFLY_WASM_RUNTIME");
-    named_by = "MAYFLY_WASM_RUNTIME";
-  }
-  if (named && *named) {
-    char *found = resolve(named);
-    if (!found)
-      return mf_fail(err, MF_E_UNAVAILABLE, errno, "%s '%s' does not hold " MANIFEST, named_by, named);
-    *ret = found;
-    return MF_OK;
-  }
-  mf_auto_free char *bindir = find_bindir(program);
-  if (!bindir)
-    return mf_fail(err, MF_E_UNAVAILABLE, errno, "find the folder of the program '%s'",
-                   program ? program : "/proc/self/exe");
-  mf_auto_free char *beside = mf_xasprintf("%s/wasm", bindir);
-  mf_auto_free char *installed = mf_xasprintf("%s/../lib/mayfly/wasm", bindir);
-  char *found = resolve(beside);
-  if (!found)
-    found = resolve(installed);
-  if (!found)
-    return mf_fail(err, MF_E_UNAVAILABLE, 0, "no WebAssembly runtime at '%s' or '%s'; " HINT, beside, installed);
-  *ret = found;
-  return MF_OK;
+  return mf_folder_find(&runtime_folder, program, explicit_path, ret, err);
 }
 
 enum mf_code mf_wasm_find_runtime(const char *explicit_path, char **ret, struct mf_err *err)
@@ -91,19 +43,6 @@ struct manifest {
   char sha256[MF_SHA256_HEX_N];
   uint64_t bytes;
 };
-
-static enum mf_code read_text(const struct mf_json_val *obj, const char *key, char *ret, size_t n, struct mf_err *err)
-{
-  const struct mf_json_val *v = mf_json_get(obj, key);
-  if (!v || mf_json_type_of(v) != MF_JSON_STR)
-    return mf_fail(err, MF_E_INPUT, 0, "'%s' is missing or not a text", key);
-  struct mf_str s = mf_json_str(v);
-  if (s.len == 0 || s.len >= n || memchr(s.ptr, '\0', s.len))
-    return mf_fail(err, MF_E_INPUT, 0, "'%s' is empty or longer than %zu bytes", key, n - 1);
-  memcpy(ret, s.ptr, s.len);
-  ret[s.len] = '\0';
-  return MF_OK;
-}
 
 /* A runtime of another make is not damaged, so it is told apart. */
 static enum mf_code read_number(const struct mf_json_val *obj, const char *key, uint64_t want, struct mf_err *err)
@@ -122,10 +61,9 @@ static bool is_hex_digest(const char *s)
   return strlen(s) == MF_SHA256_HEX_N - 1 && strspn(s, "0123456789abcdef") == MF_SHA256_HEX_N - 1;
 }
 
-static enum mf_code parse_manifest(const struct mf_json_val *root, struct manifest *ret, struct mf_err *err)
+static enum mf_code take_manifest(const struct mf_json_val *root, void *to, struct mf_err *err)
 {
-  if (mf_json_type_of(root) != MF_JSON_OBJ)
-    return mf_fail(err, MF_E_INPUT, 0, "not an object");
+  struct manifest *ret = to;
   enum mf_code code = read_number(root, "format", MF_GUEST_FORMAT, err);
   if (code == MF_OK)
     code = read_number(root, "abi", MF_GUEST_ABI, err);
@@ -145,7 +83,7 @@ static enum mf_code parse_manifest(const struct mf_json_val *root, struct manife
   for (size_t i = 0; code == MF_OK && i < MF_ARRAY_N(rows); i++) {
     if (!rows[i].obj || mf_json_type_of(rows[i].obj) != MF_JSON_OBJ)
       return mf_fail(err, MF_E_INPUT, 0, "'guest' is missing or not an object");
-    code = read_text(rows[i].obj, rows[i].key, rows[i].to, rows[i].n, err);
+    code = mf_manifest_text(rows[i].obj, rows[i].key, false, rows[i].to, rows[i].n, err);
   }
   if (code != MF_OK)
     return code;
@@ -162,22 +100,8 @@ static enum mf_code parse_manifest(const struct mf_json_val *root, struct manife
 
 static enum mf_code read_manifest(const char *runtime_dir, struct manifest *ret, struct mf_err *err)
 {
-  mf_auto_free char *path = mf_xasprintf("%s/" MANIFEST, runtime_dir);
-  mf_auto_free char *text = NULL;
-  size_t text_n = 0;
-  struct mf_err why = { 0 };
-  if (mf_read_file(AT_FDCWD, path, MANIFEST_BYTES_MAX, &text, &text_n, &why) != MF_OK)
-    return mf_fail(err, MF_E_UNAVAILABLE, 0, "the WebAssembly runtime cannot be used: %s", why.msg);
-  mf_auto_json struct mf_json *doc = NULL;
-  const struct mf_json_limits limits = { .bytes_max = MANIFEST_BYTES_MAX, .depth_max = 16 };
-  struct manifest m = { 0 };
-  enum mf_code code = mf_json_parse((struct mf_str){ text, text_n }, &limits, &doc, &why);
-  if (code == MF_OK)
-    code = parse_manifest(mf_json_root(doc), &m, &why);
-  if (code != MF_OK)
-    return mf_fail(err, MF_E_UNAVAILABLE, 0, "the WebAssembly runtime cannot be used: '%s': %s", path, why.msg);
-  *ret = m;
-  return MF_OK;
+  *ret = (struct manifest){ 0 };
+  return mf_folder_read_manifest(&runtime_folder, runtime_dir, take_manifest, ret, err);
 }
 
 enum mf_code mf_wasm_read_runtime(const char *runtime_dir, struct mf_wasm_runtime_info *ret, struct mf_err *err)
