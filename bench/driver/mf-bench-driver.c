@@ -14,8 +14,7 @@
 #include "base/fd.h"
 #include "base/num.h"
 #include "base/time.h"
-#include "local/local.h"
-#include "wasm/wasm.h"
+#include "providers/providers.h"
 
 #include "base/banned.h"
 
@@ -32,6 +31,7 @@ struct job {
 struct bench {
   struct mf_loop *loop;
   struct mf_provider *provider;
+  struct mf_provider_config config;
   struct mf_watch *in_watch;
   struct mf_timer *retry;
   char in[LINE_BYTES_MAX];
@@ -40,7 +40,6 @@ struct bench {
   unsigned job_n;
   struct job input; /* a file that each run is given; name NULL: none */
   struct mf_sandbox_file input_file;
-  bool is_wasm;
   int status;
 
   /* the command that is being carried out */
@@ -199,7 +198,7 @@ static void take_command(struct bench *b, char *line)
   unsigned n = mf_words(line, w, MF_ARRAY_N(w));
   uint64_t running = 1, ms = 0;
   struct mf_err err = { 0 };
-  if (n == 1 && strcmp(w[0], "info") == 0 && !b->is_wasm) {
+  if (n == 1 && strcmp(w[0], "info") == 0 && b->config.kind == MF_PROVIDER_LOCAL) {
     mf_local_info(b->provider, on_info, b);
     return;
   }
@@ -218,7 +217,8 @@ static void take_command(struct bench *b, char *line)
   b->spec = (struct mf_sandbox_spec){ .source = { job->source, job->source_n },
                                       .runtime = is_data ? MF_RUNTIME_DATA : MF_RUNTIME_STDLIB };
   mf_sandbox_limits_default(&b->spec.limits);
-  b->spec.limits.fuel = b->is_wasm ? UINT64_MAX / 2 : 0; /* it is counted all the same */
+  bool has_fuel = mf_provider_caps(b->provider) & MF_CAP_FUEL;
+  b->spec.limits.fuel = has_fuel ? UINT64_MAX / 2 : 0; /* it is counted all the same */
   if (b->input.name) {
     b->input_file = (struct mf_sandbox_file){ mf_str_of(b->input.name), { b->input.source, b->input.source_n } };
     b->spec.files = &b->input_file;
@@ -305,13 +305,9 @@ static enum mf_code add_job(struct bench *b, const char *arg, struct mf_err *err
   return code;
 }
 
-struct configs {
-  struct mf_local_config local;
-  struct mf_wasm_config wasm;
-};
-
-static enum mf_code take_option(struct bench *b, int opt, struct configs *c, struct mf_err *err)
+static enum mf_code take_option(struct bench *b, int opt, struct mf_err *err)
 {
+  struct mf_provider_config *c = &b->config;
   uint64_t n = 0;
   enum mf_code code;
   switch (opt) {
@@ -323,7 +319,7 @@ static enum mf_code take_option(struct bench *b, int opt, struct configs *c, str
     return MF_OK;
   case OPT_WASM:
     c->wasm.runtime_dir = optarg;
-    b->is_wasm = true;
+    c->kind = MF_PROVIDER_WASM;
     return MF_OK;
   case OPT_CHECKPOINT:
     c->local.checkpoint = strcmp(optarg, "off") == 0 ? MF_CHECKPOINT_OFF : MF_CHECKPOINT_AUTO;
@@ -346,21 +342,17 @@ static enum mf_code take_option(struct bench *b, int opt, struct configs *c, str
 
 int main(int argc, char **argv)
 {
-  if (mf_local_is_supervisor(argc, argv))
-    return mf_local_supervisor_main();
-  if (mf_wasm_is_worker(argc, argv))
-    return mf_wasm_worker_main();
-
   struct bench b = { 0 };
+  if (mf_provider_was_helper(argc, argv, &b.status))
+    return b.status;
+
   struct mf_err err = { 0 };
-  struct configs config;
   enum mf_code code = MF_OK;
   int opt;
-  mf_local_config_default(&config.local);
-  mf_wasm_config_default(&config.wasm);
-  config.local.max_running = config.wasm.max_running = PLACES;
+  mf_provider_config_default(&b.config);
+  b.config.local.max_running = b.config.wasm.max_running = PLACES;
   while (code == MF_OK && (opt = getopt_long(argc, argv, "", options, NULL)) != -1)
-    code = take_option(&b, opt, &config, &err);
+    code = take_option(&b, opt, &err);
   if (code == MF_OK)
     code = mf_loop_new(&b.loop, &err);
   if (code == MF_OK)
@@ -368,8 +360,7 @@ int main(int argc, char **argv)
   if (code == MF_OK)
     code = mf_watch_new(b.loop, STDIN_FILENO, 0, on_stdin, &b, &b.in_watch, &err);
   if (code == MF_OK)
-    code = b.is_wasm ? mf_wasm_new(b.loop, &config.wasm, on_ready, &b, &b.provider, &err)
-                     : mf_local_new(b.loop, &config.local, on_ready, &b, &b.provider, &err);
+    code = mf_provider_new(b.loop, &b.config, on_ready, &b, &b.provider, &err);
   if (code == MF_OK)
     code = mf_loop_run(b.loop, &err);
   if (code != MF_OK) {
