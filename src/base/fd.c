@@ -205,14 +205,25 @@ enum mf_code mf_recv_msg(int sock, void *p, size_t max, size_t *ret_n, int fds[M
     close_fds(fds);
     return mf_fail(err, MF_E_INPUT, 0, "receive: the packet is larger than %zu bytes", max);
   }
-  /* The kernel also says so when it could not install a descriptor for want of a free number. */
   if (msg.msg_flags & MSG_CTRUNC) {
     close_fds(fds);
+    /* There was room for more, but no free number in this process: the bytes are all here. */
+    if (fd_n < MF_FDS_MAX) {
+      *ret_n = (size_t)n;
+      return mf_fail(err, MF_E_INPUT, EMFILE, "receive: a descriptor was lost");
+    }
     return mf_fail(err, MF_E_INPUT, 0, "receive: more descriptors than the %d that fit", MF_FDS_MAX);
   }
   *ret_n = (size_t)n;
   *ret_fd_n = fd_n;
   return MF_OK;
+}
+
+const char *mf_fd_shortage(int sys)
+{
+  if (sys == EMFILE)
+    return "too many open files; raise this process's limit (ulimit -n)";
+  return sys == ENFILE ? "too many open files on this machine (fs.file-max)" : NULL;
 }
 
 enum mf_code mf_memfd(const char *name, int *ret_fd, struct mf_err *err)

@@ -66,6 +66,12 @@ static bool is_taken(const struct manifest *m, struct mf_str path)
   return false;
 }
 
+static void reject_errno(struct manifest *m, struct mf_str name, int sys)
+{
+  char text[80];
+  manifest_reject(m, name, "cannot be read (%s)", strerror_r(sys, text, sizeof(text)));
+}
+
 static void copy_file(struct adopter *a, const struct mf_offered_file *f, uint64_t room)
 {
   struct manifest *m = &a->manifest;
@@ -81,8 +87,10 @@ static void copy_file(struct adopter *a, const struct mf_offered_file *f, uint64
     a->is_spent = true;
     return;
   case CONTENT_DIFFERENT:
-  case CONTENT_FAILED:
     manifest_reject(m, f->name, "cannot be read");
+    return;
+  case CONTENT_FAILED:
+    reject_errno(m, f->name, errno);
     return;
   }
 }
@@ -113,6 +121,8 @@ static void adopt_one(struct adopter *a, const struct mf_offered_file *f)
     manifest_reject(m, f->name, "%s", fault);
   else if (is_taken(m, f->name))
     manifest_reject(m, f->name, "another file has that name");
+  else if (f->fd == MF_OFFERED_LOST)
+    reject_errno(m, f->name, EMFILE);
   else if (f->fd < 0 && f->size_bytes > m->limits->artifact_bytes - m->bytes)
     manifest_reject_too_big(m, f->name);
   else if (f->fd < 0)

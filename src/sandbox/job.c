@@ -105,9 +105,12 @@ enum mf_code mf_job_write(const struct mf_sandbox_spec *spec, int *ret_fd, struc
         (struct mf_job_record){ .name_n = (uint32_t)spec->files[i].name.len, .data_n = spec->files[i].data.len };
 
   mf_auto_close int fd = -1;
-  enum mf_code code = mf_memfd("mayfly-job", &fd, err);
-  if (code != MF_OK)
-    return code;
+  struct mf_err why = { 0 };
+  enum mf_code code = mf_memfd("mayfly-job", &fd, &why);
+  if (code != MF_OK) {
+    const char *words = mf_fd_shortage(why.sys);
+    return words ? mf_fail(err, MF_E_UNAVAILABLE, 0, "%s", words) : mf_fail(err, code, 0, "%s", why.msg);
+  }
   struct gather g = { .fd = fd };
   code = write_parts(&g, spec, &header, records, err);
   if (code != MF_OK)

@@ -194,6 +194,43 @@ def look(t, d, pid, other, words):
         t.ok(os.stat("/proc/%d/fd" % pid).st_uid == 0, words + ": it cannot be traced by its own user")
 
 
+FILES = "open('a', 'w').write('x')\nopen('b', 'w').write('y')\nimport time\ntime.sleep(0.05)\n"
+
+
+def outcome(d, reply):
+    """What is wrong with the end of a run in a process without descriptors."""
+    try:
+        r = d.finish(reply)
+    except driver.StartError as e:
+        return [] if e.code == "unavailable" and "ulimit -n" in e.message else [str(e)]
+    if r["status"] == "succeeded":
+        lost = [a["reason"] for a in r["rejectedArtifacts"]]
+        return [] if len(r["artifacts"]) + len(lost) == 2 and set(lost) <= {"cannot be read (Too many open files)"} else [r]
+    return [] if r["reason"] == "unavailable" and "ulimit -n" in r["diagnostic"] else [r]
+
+
+def check_short(t):
+    """A server that has no descriptors left: nothing that a worker did."""
+    problems = []
+    with driver.Driver([*OPTIONS, "--pool", "1"]) as d:
+        for room in (0, 1, 2, 3, 5, 9):
+            if d.run("print(1)")["stdout"] != "1\n":
+                problems.append("it does not work before %d" % room)
+            used = {int(n) for n in os.listdir("/proc/%d/fd" % d.pid)}
+            free = [n for n in range(4096) if n not in used][room]
+            old = resource.prlimit(d.pid, resource.RLIMIT_NOFILE)
+            resource.prlimit(d.pid, resource.RLIMIT_NOFILE, (free, old[1]))
+            replies = [d.submit(FILES, files={"in": "x"}) for _ in range(2)]
+            for reply in replies:
+                problems += ["with %d: %s" % (room, p) for p in outcome(d, reply)]
+            resource.prlimit(d.pid, resource.RLIMIT_NOFILE, old)
+            end = time.monotonic() + 60
+            while time.monotonic() < end:  # it may pause after workers that it could not make
+                if d.run_when_free("print(1)")["status"] == "succeeded":
+                    break
+    t.check("a server without descriptors says so, and blames no worker", problems)
+
+
 def main():
     places.need_provider("wasm", "driver")
     t = tap.Tap()
@@ -232,6 +269,7 @@ def main():
         r = d.run("kept = [bytes(1 << 20) for _ in range(4000)]", limits={"memoryBytes": 2 << 30, "fuel": 10 ** 11})
         t.ok((r["status"], r["reason"]) == ("failed", "memory"), "and a program that takes more than its limit is told so",
              r["status"], r["reason"], r["diagnostic"])
+    check_short(t)
     resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200))  # ours, for the rest of this program
     with driver.Driver(OPTIONS) as d:
         found = limits_of(d.info()["workerPids"][0])["Max open files"]

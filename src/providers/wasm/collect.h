@@ -15,8 +15,8 @@ struct mf_offers {
   uint64_t other_n; /* no files */
 };
 
-/* Takes the descriptor (-1: withheld). Only so many are kept as a result can list; the rest is counted. False: more
- * with content than the limits allow for, so the sender is not ours. */
+/* Takes the descriptor (-1: withheld; MF_OFFERED_LOST). Only so many are kept as a result can list; the rest is
+ * counted. False: more with content than the limits allow for, so the sender is not ours. */
 bool mf_offers_add(struct mf_offers *o, const struct mf_sandbox_limits *limits, struct mf_str name, uint64_t size,
                    int fd);
 void mf_offers_done(struct mf_offers *o);

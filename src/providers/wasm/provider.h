@@ -80,6 +80,7 @@ struct worker {
   uint32_t layers;
   char seccomp_sha256[MF_SHA256_HEX_N];
   bool is_silent;  /* killed because it did not answer */
+  bool was_short;  /* of descriptors, here: it was said in the log */
   bool has_failed; /* in JOINING or LOADING: `why` says it */
   struct mf_err why;
 };

@@ -5,6 +5,8 @@
 #include "provider.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -160,7 +162,7 @@ void worker_spawn(struct worker *k, uint64_t data_bytes)
   assert(k->state == WORKER_NONE && !k->run);
   k->proc = MF_PIDREF_NULL;
   k->sock = -1;
-  k->is_silent = k->has_failed = false;
+  k->is_silent = k->was_short = k->has_failed = false;
   k->calls_n = 0;
   k->layers = 0;
   k->data_bytes = data_bytes;
@@ -169,6 +171,9 @@ void worker_spawn(struct worker *k, uint64_t data_bytes)
   wasm_arm(w, k->deadline_ns);
   w->started_n++;
   if (spawn(k, data_bytes, &err) != MF_OK) {
+    const char *words = mf_fd_shortage(err.sys); /* without the path and the step that it met: they do not matter */
+    if (words)
+      (void)mf_fail(&err, MF_E_UNAVAILABLE, 0, "%s", words);
     (void)mf_wrap(&err, MF_E_UNAVAILABLE, "start a WebAssembly worker");
     fail_start(k, &err);
   }
@@ -216,6 +221,13 @@ bool worker_call(struct worker *k, struct wasm_run *r)
 
 /* ---- frames in ---- */
 
+/* Whether this process can open nothing now, and so cannot ask the kernel: words about it, or NULL. */
+static const char *shortage(const struct worker *k)
+{
+  mf_auto_close int fd = fcntl(k->sock, F_DUPFD_CLOEXEC, 0);
+  return fd < 0 ? mf_fd_shortage(errno) : NULL;
+}
+
 static bool on_hello(struct worker *k)
 {
   struct wasm *w = k->wasm;
@@ -224,7 +236,11 @@ static bool on_hello(struct worker *k)
   /* It says that it is in its group; the kernel is asked too, before anything of the guest's is in its memory. */
   if (w->cgroup && k->proc.fd >= 0 && !mf_cgroup_slot_holds(w->cgroup, k->slot, k->proc.pid)) {
     struct mf_err why = { 0 };
-    (void)mf_fail(&why, MF_E_UNAVAILABLE, 0, "the WebAssembly worker is not in its control group");
+    const char *words = shortage(k);
+    if (words)
+      (void)mf_fail(&why, MF_E_UNAVAILABLE, 0, "start a WebAssembly worker: %s", words);
+    else
+      (void)mf_fail(&why, MF_E_UNAVAILABLE, 0, "the WebAssembly worker is not in its control group");
     fail_start(k, &why);
     return true;
   }
@@ -320,17 +336,31 @@ static bool on_message(struct worker *k, const struct mf_worker_msg *m, int *fd)
   return false;
 }
 
-void worker_on_frame(struct worker *k, const void *p, size_t n, int fds[], unsigned fd_n)
+static void take_frame(struct worker *k, const void *p, size_t n, unsigned fd_n, int *fd)
 {
   struct mf_worker_msg m;
-  int none = -1;
-  bool is_good = mf_worker_parse(p, n, fd_n, &m) && on_message(k, &m, fd_n > 0 ? &fds[0] : &none);
-  for (unsigned i = 0; i < fd_n; i++)
-    mf_close_ptr(&fds[i]);
-  if (is_good)
+  if (mf_worker_parse(p, n, fd_n, &m) && on_message(k, &m, fd))
     return;
   mf_log(MF_LOG_WARN, "a WebAssembly worker sent what it should not, and was ended");
   on_end_of_file(k);
+}
+
+void worker_on_frame(struct worker *k, const void *p, size_t n, int fds[], unsigned fd_n)
+{
+  int none = -1;
+  take_frame(k, p, n, fd_n, fd_n > 0 ? &fds[0] : &none);
+  for (unsigned i = 0; i < fd_n; i++)
+    mf_close_ptr(&fds[i]);
+}
+
+/* Its file is lost, and only that. */
+static void on_short(struct worker *k, size_t n)
+{
+  int lost = MF_OFFERED_LOST;
+  if (!k->was_short)
+    mf_log(MF_LOG_WARN, "a file of a WebAssembly run is lost: %s", mf_fd_shortage(EMFILE));
+  k->was_short = true;
+  take_frame(k, k->wasm->frame, n, 1, &lost);
 }
 
 /* Handles what is there; true when there may be more. An event may close the socket meanwhile. */
@@ -340,9 +370,12 @@ static bool pump(struct worker *k)
     int fds[MF_FDS_MAX];
     unsigned fd_n = 0;
     size_t n = 0;
-    enum mf_code code = mf_recv_msg(k->sock, k->wasm->frame, MF_WORKER_FRAME_MAX, &n, fds, &fd_n, NULL);
+    struct mf_err err = { 0 };
+    enum mf_code code = mf_recv_msg(k->sock, k->wasm->frame, MF_WORKER_FRAME_MAX, &n, fds, &fd_n, &err);
     if (code == MF_OK) {
       worker_on_frame(k, k->wasm->frame, n, fds, fd_n);
+    } else if (code == MF_E_INPUT && err.sys == EMFILE) {
+      on_short(k, n);
     } else if (code == MF_E_CAPACITY) {
       return false;
     } else {

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -285,6 +286,44 @@ static void truncated_message_leaks_nothing(void **state)
   assert_int_equal(count_open_fds(), before);
 }
 
+/* The bytes are there all the same, and which of the two was at fault is told. */
+static void descriptors_without_room_are_lost(void **state)
+{
+  unsigned before = count_open_fds();
+  int s[2], fds[MF_FDS_MAX];
+  make_pair(s, 0);
+  const int sent[2] = { STDERR_FILENO, STDERR_FILENO };
+  for (unsigned room = 0; room < 2; room++) {
+    assert_int_equal(mf_send_msg(s[0], "12345", 5, sent, 2, NULL), MF_OK);
+    struct rlimit old, few;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+    few = old;
+    int lowest = dup(STDERR_FILENO); /* every number below is taken */
+    close(lowest);
+    few.rlim_cur = (rlim_t)lowest + room;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    char in[8];
+    size_t n = 0;
+    unsigned fd_n = 77;
+    struct mf_err err = { 0 };
+    enum mf_code code = mf_recv_msg(s[1], in, sizeof(in), &n, fds, &fd_n, &err);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+    assert_int_equal(code, MF_E_INPUT);
+    assert_int_equal(err.sys, EMFILE);
+    assert_int_equal(n, 5);
+    assert_memory_equal(in, "12345", 5);
+    for (unsigned i = 0; i < MF_FDS_MAX; i++)
+      assert_int_equal(fds[i], -1);
+  }
+  close(s[0]);
+  close(s[1]);
+  assert_int_equal(count_open_fds(), before);
+  assert_non_null(strstr(mf_fd_shortage(EMFILE), "ulimit -n"));
+  assert_non_null(strstr(mf_fd_shortage(ENFILE), "fs.file-max"));
+  assert_null(mf_fd_shortage(0));
+  assert_null(mf_fd_shortage(ENOMEM));
+}
+
 /* A peer that does not use mf_send_msg may send more. */
 static void too_many_descriptors_leak_nothing(void **state)
 {
@@ -382,6 +421,7 @@ int main(void)
     cmocka_unit_test(message_without_descriptors),
     cmocka_unit_test(message_with_each_count_of_descriptors),
     cmocka_unit_test(truncated_message_leaks_nothing),
+    cmocka_unit_test(descriptors_without_room_are_lost),
     cmocka_unit_test(too_many_descriptors_leak_nothing),
     cmocka_unit_test(ended_peer_is_gone),
     cmocka_unit_test(full_and_empty_sockets_are_capacity),

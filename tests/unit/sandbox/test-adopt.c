@@ -188,6 +188,7 @@ static void limits_hold_whatever_is_told(void **state)
   add_text(&o, "none", "");
   add(&o, MF_STR("withheld-big"), -1, 1u << 30);
   add(&o, MF_STR("withheld-many"), -1, 0);
+  add(&o, MF_STR("lost"), MF_OFFERED_LOST, 1);
   struct mf_sandbox_result *r = adopt(&o, NULL, 0, 0, 0, NULL);
   assert_int_equal(r->artifact_n, 2);
   assert_string_equal(r->artifacts[0].path, "four");
@@ -197,6 +198,7 @@ static void limits_hold_whatever_is_told(void **state)
   assert_rejected(r, "none", "over the count limit (2 artifacts)");
   assert_rejected(r, "withheld-big", "over the size limit");
   assert_rejected(r, "withheld-many", "over the count limit");
+  assert_rejected(r, "lost", "cannot be read (Too many open files)");
   mf_sandbox_result_free(r);
 }
 

@@ -17,7 +17,7 @@ static enum mf_code spawn_fake(void *user, const char *program, const struct mf_
   struct fake *f = user;
   assert_int_equal(code_fd, -1);
   if (f->refuses_spawn)
-    return mf_fail(err, MF_E_SYS, 0, "refused by the test");
+    return mf_fail(err, MF_E_SYS, f->spawn_sys, "refused by the test");
   assert_true(f->spawn_n < FAKE_WORKERS_MAX);
   int pair[2];
   assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);

@@ -30,6 +30,7 @@ struct fake {
   struct mf_worker_config worker_config; /* of the last one */
   unsigned spawn_n, sweep_n, sweep_busy_n;
   bool refuses_spawn;
+  int spawn_sys; /* with this errno */
 
   unsigned ready_n, closed_n;
   enum mf_code ready_code;

@@ -1,6 +1,10 @@
 /* The provider against workers that fail, lie, or are never born. */
 #include "unit.h"
 
+#include <errno.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include "fake-worker.h"
 #include "wasm/abi.h"
 #include "base/banned.h"
@@ -303,6 +307,79 @@ static void a_forged_end_hurts_its_own_result_only(void **state)
   fake_close(&f);
 }
 
+/* ---- too few descriptors ---- */
+
+#define SHORT "too many open files; raise this process's limit (ulimit -n)"
+
+/* From now on this process can open nothing. */
+static struct rlimit take_all_descriptors(void)
+{
+  struct rlimit old, none;
+  assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+  none = old;
+  int lowest = dup(STDERR_FILENO); /* every number below is taken */
+  assert_true(lowest >= 0);
+  close(lowest);
+  none.rlim_cur = (rlim_t)lowest;
+  assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+  return old;
+}
+
+static void without_descriptors_it_is_not_the_worker(void **state)
+{
+  struct fake f;
+  fake_init(&f);
+  fake_open_up(&f);
+  const struct mf_sandbox_spec spec = fake_spec("x");
+  struct fake_run *a = fake_start(&f, &spec), *none;
+  uint64_t serial = fake_take_call(&f, 0);
+  f.refuses_spawn = true;
+  f.spawn_sys = EMFILE;
+  struct fake_run *b = fake_start(&f, &spec); /* needs another worker */
+  UNTIL(&f, b->released_n == 1);
+  assert_ended(b, MF_RUN_FAILED, MF_REASON_UNAVAILABLE, "start a WebAssembly worker: " SHORT);
+
+  struct rlimit old = take_all_descriptors();
+  struct mf_err err = { 0 };
+  enum mf_code code = fake_try(&f, &spec, &none, &err);
+  assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+  assert_int_equal(code, MF_E_UNAVAILABLE);
+  assert_string_equal(err.msg, "start run: " SHORT);
+
+  fake_send_began(&f, 0, serial);
+  const struct mf_worker_done done = fake_done(serial);
+  fake_send_done(&f, 0, &done);
+  UNTIL(&f, a->released_n == 1);
+  assert_ended(a, MF_RUN_SUCCEEDED, MF_REASON_EXIT, "");
+  fake_close(&f);
+}
+
+static void a_file_without_room_is_lost_and_nothing_else(void **state)
+{
+  struct fake f;
+  fake_init(&f);
+  fake_open_up(&f);
+  const struct mf_sandbox_spec spec = fake_spec("x");
+  struct fake_run *r = fake_start(&f, &spec);
+  uint64_t serial = fake_take_call(&f, 0);
+  fake_send_began(&f, 0, serial);
+  UNTIL(&f, r->started_n == 1);
+  fake_send_file(&f, 0, serial, "a.txt", "a");
+  fake_send_file(&f, 0, serial, "b.txt", "b");
+  const struct mf_worker_done done = fake_done(serial);
+  fake_send_done(&f, 0, &done);
+  struct rlimit old = take_all_descriptors();
+  UNTIL(&f, r->released_n == 1);
+  assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+  assert_ended(r, MF_RUN_SUCCEEDED, MF_REASON_EXIT, "");
+  assert_int_equal(r->result->artifact_n, 0);
+  assert_int_equal(r->result->rejected_n, 2);
+  assert_string_equal(r->result->rejected[0].path, "a.txt");
+  assert_string_equal(r->result->rejected[0].reason, "cannot be read (Too many open files)");
+  assert_works(&f, 0); /* the same worker */
+  fake_close(&f);
+}
+
 /* ---- birth ---- */
 
 static void a_worker_that_cannot_start_is_the_reason(void **state)
@@ -446,6 +523,8 @@ int main(void)
     cmocka_unit_test(a_worker_that_lies_is_ended_and_only_its_run_with_it),
     cmocka_unit_test(an_idle_worker_that_speaks_is_ended),
     cmocka_unit_test(a_forged_end_hurts_its_own_result_only),
+    cmocka_unit_test(without_descriptors_it_is_not_the_worker),
+    cmocka_unit_test(a_file_without_room_is_lost_and_nothing_else),
     cmocka_unit_test(a_worker_that_cannot_start_is_the_reason),
     cmocka_unit_test(a_probe_that_fails_is_the_reason),
     cmocka_unit_test(no_process_at_all_is_the_reason),

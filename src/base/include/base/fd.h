@@ -33,12 +33,16 @@ MF_MUST_USE enum mf_code mf_read_file(int dirfd, const char *path, size_t max, c
  * send: n > 0; descriptors stay the caller's. MF_E_GONE when the peer has ended; MF_E_CAPACITY when a non-blocking
  *       socket is full.
  * recv: *ret_n is the message's size (truncation is MF_E_INPUT); received descriptors are close-on-exec, the
- *       caller's, unused places are -1. MF_E_GONE at end; MF_E_CAPACITY when nothing is there. */
+ *       caller's, unused places are -1. MF_E_GONE at end; MF_E_CAPACITY when nothing is there; MF_E_INPUT with sys
+ *       EMFILE when this process had no room for a descriptor: all of them are lost, and the *ret_n bytes are there. */
 #define MF_FDS_MAX 8
 MF_MUST_USE enum mf_code mf_send_msg(int sock, const void *p, size_t n, const int *fds, unsigned fd_n,
                                      struct mf_err *err);
 MF_MUST_USE enum mf_code mf_recv_msg(int sock, void *p, size_t max, size_t *ret_n, int fds[MF_FDS_MAX],
                                      unsigned *ret_fd_n, struct mf_err *err);
+
+/* What to do where the errno `sys` says that there are no descriptors left; NULL for any other. */
+const char *mf_fd_shortage(int sys);
 
 /* A new close-on-exec memfd. */
 MF_MUST_USE enum mf_code mf_memfd(const char *name, int *ret_fd, struct mf_err *err);

@@ -233,8 +233,9 @@ MF_MUST_USE enum mf_code mf_artifacts_collect(int dirfd, const struct mf_sandbox
 struct mf_offered_file {
   struct mf_str name;  /* any bytes */
   uint64_t size_bytes; /* as told, where there is no content */
-  int fd;              /* a sealed memfd; -1: withheld, since it is past a limit */
+  int fd;              /* a sealed memfd; -1: withheld, since it is past a limit; MF_OFFERED_LOST */
 };
+#define MF_OFFERED_LOST (-2) /* it was handed over, and this process had no room for the descriptor */
 /* Fills artifacts and rejected of `r` from n offered files, under the same rules as mf_artifacts_collect: names,
  * limits, unchanged inputs, lists, time, stop. What is kept is copied; the descriptors stay the caller's. left_n: so
  * many more were not offered one by one; other_n: so many things were no files. Thread: any. */
