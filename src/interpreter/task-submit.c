@@ -191,22 +191,37 @@ static enum mf_code replay(const char *fingerprint_then, struct mf_str id, const
 }
 
 /* Among those in memory, which without a database is all of them. */
-static const struct task *find_same_key(const struct mf_tasks *t, const struct task *k)
+static struct task *find_same_key(const struct mf_tasks *t, const struct task *k)
 {
   if (!k->idempotency_key[0])
     return NULL;
-  for (const struct task *i = t->table.newest; i; i = i->older)
+  for (struct task *i = t->table.newest; i; i = i->older)
     if (i != k && strcmp(i->idempotency_key, k->idempotency_key) == 0 && strcmp(i->owner, k->owner) == 0)
       return i;
   return NULL;
 }
 
-static enum mf_code replay_row(const struct mf_stored_tasks *rows, const struct task *k, struct mf_task_submitted *ret,
-                               struct mf_err *err)
+/* One that is being submitted (or NULL) can be seen soon, or is gone. */
+static enum mf_code wait_until_known(struct task *k, struct mf_fiber *self, struct mf_err *err)
+{
+  enum mf_code code = MF_OK;
+  if (!k)
+    return MF_OK;
+  task_ref(k);
+  while (k->is_hidden && !k->is_gone && code != MF_E_CANCELLED)
+    code = task_wait(k, self, 0);
+  task_unref(k);
+  return code == MF_E_CANCELLED ? mf_fail(err, code, 0, "waiting for a task of the same key was cancelled") : MF_OK;
+}
+
+/* The database may have it before its own submission goes on here. */
+static enum mf_code replay_row(struct mf_tasks *t, struct mf_fiber *self, const struct mf_stored_tasks *rows,
+                               const struct task *k, struct mf_task_submitted *ret, struct mf_err *err)
 {
   const struct mf_store_task *then = mf_stored_task(rows, 0);
   mf_auto_free char *fingerprint_then = mf_xasprintf("%.*s", MF_STR_ARG(then->fingerprint));
-  return replay(fingerprint_then, then->id, k, ret, err);
+  enum mf_code code = wait_until_known(task_table_find(&t->table, then->id), self, err);
+  return code ? code : replay(fingerprint_then, then->id, k, ret, err);
 }
 
 static enum mf_code put_row(struct mf_tasks *t, struct mf_fiber *self, const struct mf_store_task *row, struct task *k,
@@ -219,7 +234,7 @@ static enum mf_code put_row(struct mf_tasks *t, struct mf_fiber *self, const str
     code = mf_storage_put_task(t->parts.storage, self, row, &other, err);
   while (tasks_again(code, self, &tries));
   if (code == MF_E_EXISTS && other)
-    code = replay_row(other, k, ret, err);
+    code = replay_row(t, self, other, k, ret, err);
   mf_stored_tasks_free(other);
   return code;
 }
@@ -234,7 +249,7 @@ static enum mf_code replay_or_refuse(struct mf_tasks *t, struct mf_fiber *self, 
     code = mf_storage_repeated_task(t->parts.storage, self, mf_str_of(k->owner), mf_str_of(k->idempotency_key), &rows,
                                     err);
   if (!code) {
-    code = replay_row(rows, k, ret, err);
+    code = replay_row(t, self, rows, k, ret, err);
     mf_stored_tasks_free(rows);
     return code;
   }
@@ -313,6 +328,7 @@ static void keep_code(struct task *k, struct mf_str source)
 static void enlist(struct mf_tasks *t, struct task *k, enum place place, bool is_early)
 {
   k->is_hidden = false;
+  task_announce(k);
   t->stats.submitted++;
   if (place == PLACE_QUEUE) {
     t->submitting_n--;
@@ -333,6 +349,10 @@ static enum mf_code submit(struct mf_task_draft *d, struct mf_fiber *self, struc
                            struct mf_err *err)
 {
   struct mf_tasks *t = d->tasks;
+  /* Those that come while the first is being stored need no places; where it fails they go on by themselves. */
+  enum mf_code code = wait_until_known(find_same_key(t, k), self, err);
+  if (code)
+    return code;
   const struct task *same = find_same_key(t, k);
   if (same && !same->is_hidden)
     return replay(same->fingerprint, mf_str_of(same->id), k, ret, err);
@@ -350,7 +370,6 @@ static enum mf_code submit(struct mf_task_draft *d, struct mf_fiber *self, struc
   memcpy(ret->id, k->id, sizeof(ret->id));
   keep_code(k, source);
   bool is_early = false;
-  enum mf_code code = MF_OK;
   if (place == PLACE_QUEUE)
     code = task_draft_to_disk(d, self, k->inputs, k->input_n, fault, err);
   if (!code)

@@ -105,6 +105,92 @@ static void waits_where_it_may_be_a_replay(struct rig *r)
   assert_int_equal(r->start_n, 1);
 }
 
+/* ---- the same key meanwhile ---- */
+
+static void have_two_places(struct rig *r)
+{
+  r->config.running_max = 1;
+  r->config.queue_max = 1;
+  rig_restart(r);
+}
+
+static void start_repetitions(struct rig *r, struct submitting s[3])
+{
+  for (unsigned i = 0; i < 3; i++)
+    start_submitting(r, &s[i], "a key");
+  rig_settle(r);
+}
+
+/* They need no places: of these there are two. */
+static void repetitions_wait_for_the_first(struct rig *r)
+{
+  struct submitting s[3];
+  struct mf_buf text;
+  have_two_places(r);
+  sqlite3 *db = hold_database(r);
+  start_repetitions(r, s);
+  assert_int_equal(r->tasks->submitting_n, 0);
+  assert_int_equal(r->tasks->table.n, 1);
+  let_go(db);
+  r->is_auto = true;
+  for (unsigned i = 0; i < 3; i++) {
+    end_submitting(r, &s[i]);
+    assert_ok(s[i].code, &s[i].err);
+    assert_int_equal(s[i].ret.is_replay, i > 0);
+    assert_string_equal(s[i].ret.id, s[0].ret.id);
+  }
+  RIG_UNTIL(r, mf_tasks_stats(r->tasks).by_state[MF_TASK_SUCCEEDED] == 1);
+  assert_int_equal(r->start_n, 1);
+  assert_ok(rig_get(r, "me", s[0].ret.id, 0, &text), &r->err);
+  mf_buf_done(&text);
+}
+
+static void a_repetition_that_is_cancelled(struct rig *r)
+{
+  struct submitting s[3];
+  have_two_places(r);
+  sqlite3 *db = hold_database(r);
+  start_repetitions(r, s);
+  mf_fiber_cancel(s[1].fiber);
+  end_submitting(r, &s[1]);
+  assert_int_equal(s[1].code, MF_E_CANCELLED);
+  let_go(db);
+  r->is_auto = true;
+  end_submitting(r, &s[0]);
+  end_submitting(r, &s[2]);
+  assert_ok(s[0].code, &s[0].err);
+  assert_string_equal(s[2].ret.id, s[0].ret.id);
+  RIG_UNTIL(r, mf_tasks_stats(r->tasks).by_state[MF_TASK_SUCCEEDED] == 1);
+}
+
+/* The database has it, its own submission has not gone on yet, and there is no place: the id can be asked for. */
+static void a_repetition_that_only_the_database_knows(struct rig *r)
+{
+  struct submitting first, again, other;
+  have_two_places(r);
+  start_submitting(r, &first, "a key");
+  end_submitting(r, &first);
+  assert_ok(first.code, &first.err);
+  start_submitting(r, &other, "");
+  end_submitting(r, &other);
+  assert_ok(other.code, &other.err);
+  struct task *k = task_table_find(&r->tasks->table, mf_str_of(first.ret.id));
+  char key = k->idempotency_key[0];
+  k->idempotency_key[0] = 0; /* the database alone finds it by its key */
+  k->is_hidden = true;
+  start_submitting(r, &again, "a key");
+  for (unsigned i = 0; i < 50; i++)
+    rig_settle(r);
+  assert_false(again.is_done);
+  k->is_hidden = false;
+  k->idempotency_key[0] = key;
+  task_announce(k);
+  end_submitting(r, &again);
+  assert_ok(again.code, &again.err);
+  assert_true(again.ret.is_replay);
+  assert_string_equal(again.ret.id, first.ret.id);
+}
+
 static void move_database(const struct rig *r, const char *from, const char *to)
 {
   char a[128], b[128];
@@ -147,6 +233,22 @@ static void one_that_is_refused_is_ended(struct rig *r)
   RIG_UNTIL(r, mf_tasks_stats(r->tasks).by_state[MF_TASK_SUCCEEDED] == 1);
 }
 
+/* Where the first of a key fails, the others say the same for themselves. */
+static void repetitions_of_one_that_is_refused(struct rig *r)
+{
+  struct submitting s[3];
+  move_database(r, "db", "away");
+  start_repetitions(r, s);
+  for (unsigned i = 0; i < 3; i++) {
+    end_submitting(r, &s[i]);
+    assert_int_equal(s[i].code, MF_E_UNAVAILABLE);
+  }
+  assert_int_equal(r->tasks->submitting_n, 0);
+  assert_nothing_is_left(r);
+  assert_int_equal(r->start_n, 0);
+  move_database(r, "away", "db");
+}
+
 /* The end of the service comes while it is being stored: it ends as one that was interrupted, or is not there. */
 static void the_service_closes_meanwhile(struct rig *r)
 {
@@ -171,6 +273,10 @@ static void the_service_closes_meanwhile(struct rig *r)
   }
 ON_DISK(runs_while_it_is_stored)
 ON_DISK(waits_where_it_may_be_a_replay)
+ON_DISK(repetitions_wait_for_the_first)
+ON_DISK(a_repetition_that_is_cancelled)
+ON_DISK(a_repetition_that_only_the_database_knows)
+ON_DISK(repetitions_of_one_that_is_refused)
 ON_DISK(one_that_is_refused_is_ended)
 ON_DISK(the_service_closes_meanwhile)
 
@@ -179,6 +285,10 @@ int main(void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_runs_while_it_is_stored),
     cmocka_unit_test(test_waits_where_it_may_be_a_replay),
+    cmocka_unit_test(test_repetitions_wait_for_the_first),
+    cmocka_unit_test(test_a_repetition_that_is_cancelled),
+    cmocka_unit_test(test_a_repetition_that_only_the_database_knows),
+    cmocka_unit_test(test_repetitions_of_one_that_is_refused),
     cmocka_unit_test(test_one_that_is_refused_is_ended),
     cmocka_unit_test(test_the_service_closes_meanwhile),
   };
