@@ -1,70 +1,31 @@
-/* The wasm provider against workers that say anything at any time, as one would whose guest broke out. Whatever comes,
- * each run ends exactly once with a sound result, closing ends, and no descriptor is left.
- *
- * Input: a byte of settings, then steps: an operation byte and what it needs. */
+/* The wasm provider against workers that say anything at any time, as one would whose guest broke out (world.h). */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/log.h"
 #include "base/path.h"
-#include "base/time.h"
 #include "base/utf8.h"
-#include "fuzz.h"
 #include "provider.h"
+#include "world.h"
 #include "base/banned.h"
 
-#define RUNS_MAX 16
-#define STEPS_MAX 200
 #define SPAWNS_MAX 40
-#define OUT_MAX 64u
 #define FILES_MAX 3u
 
-struct world;
-struct one {
-  struct world *world;
-  struct mf_run *run;
-  unsigned finished_n, released_n;
-  uint8_t inside; /* what its events do */
-};
-struct world {
-  struct mf_loop *loop;
-  struct mf_timer *slice;
-  struct mf_provider *provider;
+struct workers {
+  struct world world;
   int socks[SPAWNS_MAX];
-  unsigned spawn_n, ready_n, closed_n;
-  bool is_closing;
-  struct one runs[RUNS_MAX];
-  unsigned run_n;
-  const uint8_t *data;
-  size_t n;
+  unsigned spawn_n;
 };
-
-static uint8_t take_byte(struct world *w)
-{
-  if (w->n == 0)
-    return 0;
-  w->n--;
-  return *w->data++;
-}
-
-static void take_bytes(struct world *w, void *to, size_t n)
-{
-  memset(to, 0, n);
-  size_t got = MF_MIN(n, w->n);
-  memcpy(to, w->data, got);
-  w->data += got;
-  w->n -= got;
-}
 
 /* ---- the seam ---- */
 
 static enum mf_code spawn(void *user, const char *program, const struct mf_worker_config *config, int code_fd,
                           const int *cgroup_fds, struct mf_pidref *ret_proc, int *ret_sock, struct mf_err *err)
 {
-  struct world *w = user;
+  struct workers *w = user;
   int pair[2];
   /* Not for ever: a worker that is ended at once is followed by another as often. */
   if (w->spawn_n == SPAWNS_MAX || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0)
@@ -75,61 +36,7 @@ static enum mf_code spawn(void *user, const char *program, const struct mf_worke
   return MF_OK;
 }
 
-static void on_ready(void *user, enum mf_code code, const struct mf_err *err)
-{
-  struct world *w = user;
-  w->ready_n++;
-  CHECK((code == MF_OK) == (err == NULL));
-  if (err)
-    CHECK(mf_utf8_is_valid(mf_str_of(err->msg)));
-}
-
-static void on_closed(void *user)
-{
-  struct world *w = user;
-  w->closed_n++;
-  w->provider = NULL;
-}
-
-static void close_provider(struct world *w)
-{
-  if (w->is_closing)
-    return;
-  w->is_closing = true;
-  mf_provider_close(w->provider, on_closed, w);
-}
-
-/* ---- runs ---- */
-
-static void start_one(struct world *w);
-
-static void act(struct one *o, uint8_t bit)
-{
-  if (!(o->inside & bit))
-    return;
-  if (o->inside & 0x10)
-    close_provider(o->world);
-  else if (o->inside & 0x20)
-    start_one(o->world);
-  else if (o->run)
-    mf_sandbox_cancel(o->run);
-}
-
-static void on_started(void *user)
-{
-  struct one *o = user;
-  CHECK(o->finished_n == 0);
-  act(o, 1);
-}
-
-static void on_output(void *user, bool is_stderr, struct mf_str text)
-{
-  struct one *o = user;
-  CHECK(o->finished_n == 0 && text.len > 0 && mf_utf8_is_valid(text));
-  act(o, 2);
-}
-
-static void check_files(const struct mf_sandbox_result *r)
+static void check_result(const struct mf_sandbox_result *r)
 {
   CHECK(r->artifact_n <= FILES_MAX && r->rejected_n <= MF_REJECTED_MAX + 1);
   for (unsigned i = 0; i < r->artifact_n; i++) {
@@ -141,69 +48,7 @@ static void check_files(const struct mf_sandbox_result *r)
     CHECK(mf_utf8_is_valid(mf_str_of(r->rejected[i].path)) && r->rejected[i].reason[0]);
 }
 
-static void on_finished(void *user, struct mf_sandbox_result *r)
-{
-  struct one *o = user;
-  CHECK(++o->finished_n == 1);
-  o->run = NULL;
-  CHECK((unsigned)r->status < MF_RUN_STATUS_N && (unsigned)r->reason < MF_REASON_N);
-  CHECK(!r->has_exit_code || (r->exit_code >= 0 && r->exit_code <= 255));
-  CHECK(r->signal >= 0 && r->signal <= 64);
-  CHECK(r->out.len <= OUT_MAX && r->err.len <= OUT_MAX);
-  CHECK(mf_utf8_is_valid(mf_buf_str(&r->out)) && mf_utf8_is_valid(mf_buf_str(&r->err)));
-  CHECK(mf_utf8_is_valid(mf_str_of(r->receipt.seccomp_sha256)));
-  check_files(r);
-  mf_sandbox_result_free(r);
-  act(o, 4);
-}
-
-static void on_released(void *user)
-{
-  struct one *o = user;
-  CHECK(o->finished_n == 1 && ++o->released_n == 1);
-}
-
-static const struct mf_sandbox_events events = { on_started, on_output, on_finished, on_released };
-
-static void start_one(struct world *w)
-{
-  if (w->run_n == RUNS_MAX)
-    return;
-  static const struct mf_sandbox_file file = { MF_STR("in"), MF_STR("x") };
-  uint8_t kind = take_byte(w);
-  struct mf_sandbox_spec spec = { .source = MF_STR("pass"), .files = &file, .file_n = kind & 1 };
-  mf_sandbox_limits_default(&spec.limits);
-  spec.limits.stdout_bytes = spec.limits.stderr_bytes = OUT_MAX;
-  spec.limits.artifact_count = FILES_MAX;
-  spec.limits.artifact_bytes = 100;
-  spec.limits.memory_bytes = kind & 4 ? 4ull << 30 : 64ull << 20;
-  spec.limits.output_policy = kind & 2 ? MF_OUTPUT_STOP : MF_OUTPUT_TRUNCATE;
-  struct one *o = &w->runs[w->run_n];
-  *o = (struct one){ .world = w, .inside = take_byte(w) };
-  if (mf_sandbox_start(w->provider, &spec, &events, o, &o->run, NULL) == MF_OK)
-    w->run_n++;
-}
-
 /* ---- steps ---- */
-
-static void stop(void *user)
-{
-  struct world *w = user;
-  mf_loop_stop(w->loop);
-}
-
-static void turn(struct world *w)
-{
-  mf_timer_arm(w->slice, 0);
-  CHECK(mf_loop_run(w->loop, NULL) == MF_OK);
-}
-
-/* Closing may wait for a thread that collects files. */
-static void turn_for_ms(struct world *w, uint64_t ms)
-{
-  mf_timer_arm(w->slice, mf_now_ns() + ms * MF_NS_PER_MS);
-  CHECK(mf_loop_run(w->loop, NULL) == MF_OK);
-}
 
 /* A sealed memfd, one without seals, or something else. */
 static int make_fd(uint8_t how)
@@ -223,9 +68,10 @@ static int make_fd(uint8_t how)
 
 static void send_frame(struct world *w, const void *p, size_t n, bool with_fd, uint8_t how)
 {
-  if (w->spawn_n == 0 || n == 0)
+  const struct workers *all = (struct workers *)w;
+  if (all->spawn_n == 0 || n == 0)
     return;
-  int sock = w->socks[w->spawn_n - 1 - (how & 0x40 && w->spawn_n > 1)];
+  int sock = all->socks[all->spawn_n - 1 - (how & 0x40 && all->spawn_n > 1)];
   int fd = with_fd && sock >= 0 ? make_fd(how) : -1;
   if (sock >= 0)
     (void)!mf_send_msg(sock, p, n, &fd, fd >= 0, NULL);
@@ -279,41 +125,24 @@ static void send_raw(struct world *w)
   send_frame(w, bytes, n, n & 4, take_byte(w));
 }
 
-static void step(struct world *w)
+static void step(struct world *w, uint8_t op)
 {
-  uint8_t op = take_byte(w);
-  if (w->closed_n > 0)
-    return;
+  struct workers *all = (struct workers *)w;
+  struct mf_wasm_info info;
   switch (op % 16) {
-  case 0:
   case 10:
     turn(w);
     return;
-  case 11:
-    if (!w->is_closing)
-      start_one(w);
-    return;
-  case 12: {
-    struct one *o = &w->runs[take_byte(w) % RUNS_MAX];
-    if (o->run)
-      mf_sandbox_cancel(o->run);
-    return;
-  }
   case 13:
-    if (w->spawn_n > 0)
-      mf_close_ptr(&w->socks[take_byte(w) % w->spawn_n]);
+    if (all->spawn_n > 0)
+      mf_close_ptr(&all->socks[take_byte(w) % all->spawn_n]);
     return;
-  case 14: {
-    struct mf_wasm_info info;
+  case 14:
     mf_wasm_info(w->provider, &info);
     CHECK(info.busy <= info.workers && info.workers <= 8);
     return;
-  }
   case 15:
-    if (op == 0xff)
-      close_provider(w);
-    else
-      send_raw(w);
+    send_raw(w);
     return;
   default:
     send_shaped(w, op % 16);
@@ -321,9 +150,8 @@ static void step(struct world *w)
   }
 }
 
-static void play(struct world *w)
+static void begin(struct world *w, uint8_t how)
 {
-  uint8_t how = take_byte(w);
   struct mf_wasm_config config;
   mf_wasm_config_default(&config);
   config.max_running = 1 + how % 8;
@@ -338,38 +166,24 @@ static void play(struct world *w)
     seam.times.grace_ms = seam.times.silence_ms = 0;
   if (how & 0x80)
     seam.times.idle_ms = 0;
-  CHECK(mf_wasm_new_with(w->loop, &config, &runtime, -1, &seam, on_ready, w, &w->provider, NULL) == MF_OK);
+  w->limits.artifact_count = w->other_limits.artifact_count = FILES_MAX;
+  w->limits.artifact_bytes = w->other_limits.artifact_bytes = 100;
+  w->limits.memory_bytes = 64ull << 20;
+  w->other_limits.memory_bytes = 4ull << 30;
+  CHECK(mf_wasm_new_with(w->loop, &config, &runtime, -1, &seam, world_on_ready, w, &w->provider, NULL) == MF_OK);
   turn(w);
-  for (unsigned i = 0; i < STEPS_MAX && w->n > 0; i++)
-    step(w);
-  for (unsigned i = 0; i < 3 && w->closed_n == 0; i++)
-    turn(w);
-  if (w->closed_n == 0)
-    close_provider(w);
-  for (unsigned i = 0; i < 100 && w->closed_n == 0; i++)
-    turn(w);
-  for (unsigned i = 0; i < 10000 && w->closed_n == 0; i++)
-    turn_for_ms(w, 1);
-  CHECK(w->closed_n == 1 && w->ready_n == 1);
-  for (unsigned i = 0; i < w->run_n; i++)
-    CHECK(w->runs[i].finished_n == 1 && w->runs[i].released_n == 1);
+}
+
+static void end(struct world *w)
+{
+  struct workers *all = (struct workers *)w;
+  for (unsigned i = 0; i < all->spawn_n; i++)
+    mf_close_ptr(&all->socks[i]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-  mf_log_set_level(MF_LOG_ERROR);
-  int probe = dup(STDERR_FILENO); /* the lowest free descriptor, as after it */
-  close(probe);
-  struct world w = { .data = data, .n = n };
-  CHECK(mf_loop_new(&w.loop, NULL) == MF_OK);
-  CHECK(mf_timer_new(w.loop, stop, &w, &w.slice, NULL) == MF_OK);
-  play(&w);
-  for (unsigned i = 0; i < w.spawn_n; i++)
-    mf_close_ptr(&w.socks[i]);
-  mf_timer_free(w.slice);
-  mf_loop_free(w.loop);
-  int after = dup(STDERR_FILENO);
-  close(after);
-  CHECK(after == probe);
+  struct workers all = { .world = { .source = MF_STR("pass"), .check_result = check_result } };
+  world_play(&all.world, data, n, begin, step, end);
   return 0;
 }

@@ -145,9 +145,9 @@ static bool on_ready(struct local *l, const void *p, size_t n)
     return false;
   if (f.version != MF_FRAMES_VERSION)
     return false; /* cannot be: it is this very program */
-  f.seccomp_sha256[sizeof(f.seccomp_sha256) - 1] = '\0';
-  f.checkpoint_note[sizeof(f.checkpoint_note) - 1] = '\0';
+  f.checkpoint_note[sizeof(f.checkpoint_note) - 1] = '\0'; /* escaped already, by the supervisor */
   l->told = f;
+  take_text(f.seccomp_sha256, sizeof(f.seccomp_sha256), l->told.seccomp_sha256, sizeof(l->told.seccomp_sha256));
   l->info.layers = f.layers;
   l->info.landlock_abi = f.landlock_abi;
   l->info.memory_control = f.memory_control;
