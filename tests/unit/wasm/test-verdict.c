@@ -25,6 +25,8 @@ static void every_end_has_its_verdict(void **state)
     { "exit 3", MF_END_WORD, MF_GUEST_WORD(3, 0), 0, MF_RUN_FAILED, MF_REASON_EXIT, 3, 0 },
     { "exit 255", MF_END_WORD, MF_GUEST_WORD(255, 0), 1, MF_RUN_FAILED, MF_REASON_EXIT, 255, 0 },
     { "exception", MF_END_WORD, MF_GUEST_WORD(1, MF_UNCAUGHT_EXCEPTION), 0, MF_RUN_FAILED, MF_REASON_EXCEPTION, 1, 0 },
+    { "exception after memory was full", MF_END_WORD, MF_GUEST_WORD(1, MF_UNCAUGHT_EXCEPTION), 1, MF_RUN_FAILED,
+      MF_REASON_EXCEPTION, 1, 0 },
     { "exception and 0", MF_END_WORD, MF_GUEST_WORD(0, MF_UNCAUGHT_EXCEPTION), 0, MF_RUN_SUCCEEDED, MF_REASON_EXIT, 0,
       0 },
     { "MemoryError", MF_END_WORD, MF_GUEST_WORD(1, MF_UNCAUGHT_MEMORY), 0, MF_RUN_LIMIT, MF_REASON_MEMORY, 1, 0 },
