@@ -6,7 +6,7 @@ import re
 import shutil
 from pathlib import Path
 
-from . import crates, cpython
+from . import crates, cpython, guest
 from .base import WASM, Failure, digest, key_of, sha256_file
 
 FILES = ("guest.cwasm", "include/wasmtime.h", "lib/libmf_wasmtime.a")
@@ -19,7 +19,8 @@ def abi_number(name):
 
 def wanted():
     """What a runtime must say of itself to be one for this source."""
-    return {"format": abi_number("MF_GUEST_FORMAT"), "abi": abi_number("MF_GUEST_ABI"), "wasmtime": crates.VERSION}
+    return {"format": abi_number("MF_GUEST_FORMAT"), "abi": abi_number("MF_GUEST_ABI"), "wasmtime": crates.VERSION,
+            "sources_sha256": guest.sources_digest()}
 
 
 def read(folder):
@@ -36,16 +37,20 @@ def read(folder):
 
 
 def check(folder):
-    manifest = read(folder)
-    for name, value in wanted().items():
+    manifest, want = read(folder), wanted()
+    sources = want.pop("sources_sha256")
+    for name, value in want.items():
         if manifest.get(name) != value:
             raise Failure("%s is a wasm runtime of another version: %s is %s there, and %s is wanted; make one with "
                           "scripts/setup-wasm-runtime" % (folder, name, json.dumps(manifest.get(name)), json.dumps(value)))
+    if manifest.get("sources_sha256") != sources:
+        raise Failure("%s was made from other sources of the guest than these (runtime/wasm): an older version's, or changed ones; "
+                      "make one with scripts/setup-wasm-runtime" % folder)
     for name in FILES:
         if not (folder / name).is_file():
             raise Failure("%s is not whole: there is no %s" % (folder, name))
-    guest = manifest.get("guest")
-    if not isinstance(guest, dict) or guest.get("sha256") != sha256_file(folder / "guest.cwasm"):
+    told = manifest.get("guest")
+    if not isinstance(told, dict) or told.get("sha256") != sha256_file(folder / "guest.cwasm"):
         raise Failure("%s is damaged: guest.cwasm does not have the digest that manifest.json names" % folder)
 
 
@@ -57,9 +62,9 @@ def find(given, default):
 
 
 def manifest_of(snapshot, code, runtime):
-    guest = code / "guest.cwasm"
+    cwasm = code / "guest.cwasm"
     return dict(wanted(), id="python-wasm-" + cpython.VERSION, python=cpython.VERSION,
-                guest={"file": guest.name, "sha256": sha256_file(guest), "bytes": guest.stat().st_size},
+                guest={"file": cwasm.name, "sha256": sha256_file(cwasm), "bytes": cwasm.stat().st_size},
                 snapshot_sha256=sha256_file(snapshot / "snapshot.wasm"), inputs_sha256=digest(key_of(code), key_of(runtime)))
 
 

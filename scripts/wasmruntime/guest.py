@@ -1,8 +1,8 @@
 """The guest: frozen library, linked module, snapshot, machine code; and the tool that makes the last two."""
 
-from . import crates, tools
+from . import crates, sources, tools
 from .base import ROOT, WASM, Failure, digest, key_of
-from .cpython import CC, CFLAGS
+from .cpython import CC, CFLAGS, CONFIG_SITE
 
 STACK_BYTES = 8 << 20  # MF_GUEST_STACK_BYTES
 INITIAL_BYTES = 32 << 20
@@ -10,7 +10,15 @@ SHARED_HEADERS = (WASM / "abi.h", ROOT / "src" / "sandbox" / "include" / "sandbo
 # Calls of these come to runtime/wasm/guest/alloc.c first, to wait.c instead, to libc-modes.c first.
 WRAPPED = ("PyObject_Malloc", "PyObject_Free", "PyMem_Malloc", "PyMem_Free",
            "PyThread_acquire_lock_timed_with_retries", "_PyParkingLot_Park", "open", "openat", "mkdir", "mkdirat")
+DISPLAY = ROOT / "runtime" / "python" / "display.py"
 TOOL_BASE = ("buf.c", "err.c", "fd.c")
+
+
+def sources_digest():
+    """What the guest is made of here, whatever machine and compiler make it."""
+    own = [WASM / name for name in ("guest", "python", "tool", "engine.c", "engine.h")] + [DISPLAY, *SHARED_HEADERS]
+    return digest("sources 1", *own, sources.CPYTHON.sha256, sources.ZLIB.sha256, sources.tzdata_pin(), CFLAGS, CONFIG_SITE,
+                  str(STACK_BYTES), str(INITIAL_BYTES), *WRAPPED)
 
 
 def tool(work):
@@ -35,7 +43,7 @@ def make_tool(work, d, library):
 def frozen(work, cross, zones):
     """A folder with what runtime/wasm/python/freeze.py makes of library and time zones: the guest's sources include it."""
     python = WASM / "python"
-    key = digest("frozen 2", key_of(cross.folder), key_of(zones.parents[1]), python, ROOT / "runtime" / "python" / "display.py")
+    key = digest("frozen 2", key_of(cross.folder), key_of(zones.parents[1]), python, DISPLAY)
 
     def make_frozen(d):
         # A fixed hash seed and no settings of the user: marshalled sets and references are the same each time.

@@ -167,6 +167,12 @@ def artifacts(tap, new):
         bad = make_artifact(m.folder / ("bad-" + key), **{key: value})
         fails(tap, "another " + key, m, ["--find", str(bad)], ["another version", key, json.dumps(value), json.dumps(wanted[key]),
                                                              "scripts/setup-wasm-runtime"])
+    for name, value in (("older", "0" * 64), ("before", None)):
+        bad = make_artifact(m.folder / name, sources_sha256=value)
+        fails(tap, "a runtime of other sources, " + name, m, ["--find", str(bad)],
+              [str(bad), "other sources of the guest", "scripts/setup-wasm-runtime"], ["sha256"])
+    good = make_artifact(m.folder / "elsewhere", inputs_sha256="0" * 64, snapshot_sha256="0" * 64)
+    tap.ok(m.run("--find", str(good))[0] == 0, "one of the same sources that another compiler made")
     for name in artifact.FILES:
         bad = make_artifact(m.folder / ("without-" + name.replace("/", "-")))
         (bad / name).unlink()
