@@ -79,6 +79,7 @@ def from_debian(work, source, kept):
     if not shutil.which("apt-get"):
         raise Failure("the source of %s is needed, and this machine has no apt-get to fetch it; %s" % (source.words, remedy(source)))
     say("fetching the source of %s" % source.words)
+    work.log("sources").unlink(missing_ok=True)
     faults = []
     for uri in archives()[:3]:
         with tempfile.TemporaryDirectory(dir=work.folder) as scratch:
@@ -107,7 +108,8 @@ def fetch(work, source, uri, scratch):
                         ("Dir::State::lists", scratch / "lists"), ("Dir::Cache", scratch / "cache"),
                         ("APT::Sandbox::User", "root"), ("Acquire::Retries", 2)):
         apt += ["-o", "%s=%s" % (name, value)]
-    work.run("sources", apt + ["update"], scratch)
+    # Without this word apt calls an update that reached nothing a success, and the next call fails for another reason.
+    work.run("sources", apt + ["-o", "APT::Update::Error-Mode=any", "update"], scratch)
     work.run("sources", apt + ["source", "--download-only", "--tar-only", source.package], scratch / "got")
 
 

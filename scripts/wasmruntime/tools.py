@@ -42,11 +42,15 @@ def links_wasi():
 
 
 def missing_rust():
-    found = version_of(output_of("cargo", "--version"))
+    wanted = "Rust %d.%d or newer, with cargo" % RUST
+    cargo = shutil.which("cargo")
+    if not cargo:
+        return "%s (Debian 12: apt-get install cargo-web; elsewhere rustup has it)" % wanted
+    found = version_of(output_of(cargo, "--version"))
     if found is None:
-        return "cargo (Rust %d.%d or newer; where the system's is older, rustup has it)" % RUST
+        return "%s: %s does not run (if it is rustup's: rustup default stable)" % (wanted, cargo)
     if found < RUST:
-        return "Rust %d.%d or newer (here is %d.%d; rustup has it)" % (RUST + found)
+        return "%s (%s is %d.%d; Debian 12: apt-get install cargo-web; elsewhere rustup has it)" % ((wanted, cargo) + found)
     return None
 
 

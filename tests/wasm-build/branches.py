@@ -85,10 +85,14 @@ def tools(tap, new):
     fails(tap, "no clang", m, [], ["clang-19", "apt-get install", "scripts/setup --wasm"], ["lld-19", "Rust"])
     m = new()
     m.without("cargo")
-    fails(tap, "no cargo", m, [], ["cargo", "Rust 1.95", "rustup"], ["apt-get install"])
+    fails(tap, "no cargo", m, [], ["cargo", "Rust 1.95 or newer", "cargo-web", "rustup"], ["clang-19", "does not run"])
     m = new()
     m.tool("cargo", "echo cargo 1.63.1")
-    fails(tap, "an old cargo", m, [], ["Rust 1.95 or newer", "1.63"], ["apt-get install"])
+    fails(tap, "an old cargo", m, [], ["Rust 1.95 or newer", "1.63", str(m.bin / "cargo"), "rustup"], ["clang-19"])
+    m = new()
+    m.tool("cargo", "echo 'error: no default is configured' >&2; exit 1")
+    fails(tap, "a cargo that does not run", m, [], ["Rust 1.95 or newer", str(m.bin / "cargo"), "does not run", "rustup default"],
+          ["clang-19", "apt-get install"])
     m = new()
     m.tool("clang-19", "exit 1")
     fails(tap, "no C library for WASI", m, [], ["wasi-libc", "libclang-rt-19-dev-wasm32"])
@@ -112,10 +116,13 @@ def tarballs(tap, new):
     m = new()
     m.tool("apt-get", "case $* in indextargets*) echo 'Packages mirror:/debian/ main' ;; *) echo 'Could not resolve' >&2; exit 100 ;; esac")
     fails(tap, "apt without a network", m, ["--only", "sources"], ["could not be fetched", "Could not resolve", "--cpython"])
+    m.tool("apt-get", "case $* in indextargets*) echo 'Packages mirror:/debian/ main' ;; *) echo 'no route' >&2; exit 100 ;; esac")
+    fails(tap, "the second time it says what was wrong now", m, ["--only", "sources"], ["no route"], ["Could not resolve"])
     tap.ok(m.calls("apt-get") and all("install" not in c for c in m.calls("apt-get")), "nothing was installed")
     update = [c for c in m.calls("apt-get") if "update" in c]
     tap.ok(update and all("Dir::Etc::sourcelist=/dev/null" in c and "Dir::State::lists=" + str(m.folder) in c for c in update),
            "apt worked on lists of its own", update)
+    tap.ok(update and all("APT::Update::Error-Mode=any" in c for c in update), "an update that reached nothing is a fault", update)
     m = new()
     m.tool("apt-get", "case $* in indextargets*) echo 'Packages mirror:/debian/ main' ;; "
                       "*source*) echo other > python3.13_3.13.5.orig.tar.xz ;; esac")
