@@ -37,9 +37,12 @@ build: setup | $(BUILD)/build.ninja
 	@ninja -C $(BUILD) --quiet
 
 # A build folder of its own: the default program has no WebAssembly in it. MAYFLY_WASM_RUNTIME names a runtime that is there.
+# The local provider is in it too, and uses the runtime of $(BUILD) where there is one.
 wasm:
 	@scripts/setup $(if $(MAYFLY_WASM_RUNTIME),,--wasm)
 	@$(if $(MAYFLY_WASM_RUNTIME),,scripts/setup-wasm-runtime --out $(WASM)/wasm --quiet)
+	@[ ! -f $(BUILD)/runtime/manifest.json ] || [ -f $(WASM)/runtime/manifest.json ] || { mkdir -p $(WASM)/runtime && \
+	  ln -srf -t $(WASM)/runtime $(BUILD)/runtime/rootfs $(BUILD)/runtime/manifest.json; }
 	@[ -f $(WASM)/build.ninja ] || { mkdir -p $(WASM) && \
 	  meson setup $(WASM) --libdir=lib -Dembedded_code_interpreter=enabled -Dwasm_runtime="$(MAYFLY_WASM_RUNTIME)" \
 	    >$(WASM)/configure.log 2>&1; } || { cat $(WASM)/configure.log; exit 1; }

@@ -36,6 +36,8 @@ FONTS = [
                              "/usr/share/fonts/google-droid-sans-fonts/DroidSansFallbackFull.ttf",
                              "/usr/share/fonts/droid/DroidSansFallbackFull.ttf")),
 ]
+# In a build folder meson keeps these folders where the runtime comes: that of runtime/NAME in the source is runtime/NAME.
+MESONS = ("zygote", "wasm")
 FONTS_INSIDE = "/usr/share/fonts/truetype"
 
 # Parts of the standard library that make no sense without a screen, a compiler, pip or a telephone.
@@ -480,16 +482,28 @@ def build(out, fonts, inputs, cache, scratch):
     }
     write(new / "manifest.json", json.dumps(manifest, indent=2) + "\n")
     new.chmod(0o755)
-    old = scratch / "old"
+    put_in_place(new, out, scratch / "old")
+    return manifest
+
+
+def may_be_replaced(out):
+    """Nothing is there, or a runtime, or no more than meson's own folders and links (make wasm has some to a runtime)."""
+    return not out.exists() or (out / "manifest.json").is_file() or {p.name for p in out.iterdir() if not p.is_symlink()} <= set(MESONS)
+
+
+def put_in_place(new, out, old):
+    """`new` becomes `out`, at once; what meson keeps there stays, and what was there before is `old`."""
     if out.exists():
         out.rename(old)
     try:
+        for name in MESONS:
+            if (old / name).is_dir():
+                (old / name).rename(new / name)
         new.rename(out)
     except OSError:
         if old.exists():
             old.rename(out)
         raise
-    return manifest
 
 
 def main():
@@ -501,7 +515,7 @@ def main():
     args = parser.parse_args()
     os.umask(0o022)
     out = Path(os.path.abspath(args.out))
-    if out.exists() and any(out.iterdir()) and not (out / "manifest.json").is_file():
+    if not may_be_replaced(out):
         raise Failure("%s exists and is not a runtime" % out)
     out.parent.mkdir(parents=True, exist_ok=True)
     fonts = find_fonts(args.font)
