@@ -43,9 +43,10 @@ wasm:
 	@$(if $(MAYFLY_WASM_RUNTIME),,scripts/setup-wasm-runtime --out $(WASM)/wasm --quiet)
 	@[ ! -f $(BUILD)/runtime/manifest.json ] || [ -f $(WASM)/runtime/manifest.json ] || { mkdir -p $(WASM)/runtime && \
 	  ln -srf -t $(WASM)/runtime $(BUILD)/runtime/rootfs $(BUILD)/runtime/manifest.json; }
-	@[ -f $(WASM)/build.ninja ] || { mkdir -p $(WASM) && \
-	  meson setup $(WASM) --libdir=lib -Dembedded_code_interpreter=enabled -Dwasm_runtime="$(MAYFLY_WASM_RUNTIME)" \
-	    >$(WASM)/configure.log 2>&1; } || { cat $(WASM)/configure.log; exit 1; }
+	@mkdir -p $(WASM); echo "$(MAYFLY_WASM_RUNTIME)" | cmp -s - $(WASM)/runtime.named || \
+	  { meson setup $(WASM) $$([ ! -f $(WASM)/build.ninja ] || echo --reconfigure) --libdir=lib \
+	      -Dembedded_code_interpreter=enabled -Dwasm_runtime="$(MAYFLY_WASM_RUNTIME)" >$(WASM)/configure.log 2>&1 && \
+	    echo "$(MAYFLY_WASM_RUNTIME)" >$(WASM)/runtime.named; } || { cat $(WASM)/configure.log; exit 1; }
 	@ninja -C $(WASM) --quiet
 
 # The runtime comes first: the zygote module is compiled with the headers of the Python it was made from.

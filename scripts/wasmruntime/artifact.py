@@ -9,6 +9,7 @@ from pathlib import Path
 from . import crates, cpython, guest
 from .base import WASM, Failure, digest, key_of, sha256_file
 
+REMEDY = "make one with scripts/setup-wasm-runtime (make wasm does it where MAYFLY_WASM_RUNTIME is not set)"
 FILES = ("guest.cwasm", "include/wasmtime.h", "lib/libmf_wasmtime.a")
 
 
@@ -28,7 +29,7 @@ def read(folder):
     try:
         manifest = json.loads(path.read_text())
     except OSError as e:
-        raise Failure("%s: %s; scripts/setup-wasm-runtime --out makes a runtime" % (path, e.strerror)) from None
+        raise Failure("%s: %s" % (path, e.strerror)) from None
     except ValueError:
         raise Failure("%s is no JSON" % path) from None
     if not isinstance(manifest, dict):
@@ -41,11 +42,11 @@ def check(folder):
     sources = want.pop("sources_sha256")
     for name, value in want.items():
         if manifest.get(name) != value:
-            raise Failure("%s is a wasm runtime of another version: %s is %s there, and %s is wanted; make one with "
-                          "scripts/setup-wasm-runtime" % (folder, name, json.dumps(manifest.get(name)), json.dumps(value)))
+            raise Failure("%s is a wasm runtime of another version: %s is %s there, and %s is wanted"
+                          % (folder, name, json.dumps(manifest.get(name)), json.dumps(value)))
     if manifest.get("sources_sha256") != sources:
-        raise Failure("%s was made from other sources of the guest than these (runtime/wasm): an older version's, or changed ones; "
-                      "make one with scripts/setup-wasm-runtime" % folder)
+        raise Failure("%s was made from other sources of the guest than these (runtime/wasm): an older version's, or "
+                      "changed ones" % folder)
     for name in FILES:
         if not (folder / name).is_file():
             raise Failure("%s is not whole: there is no %s" % (folder, name))
@@ -57,7 +58,10 @@ def check(folder):
 def find(given, default):
     """The first of the places that was named at all; what is there must be right."""
     folder = Path(given or os.environ.get("MAYFLY_WASM_RUNTIME") or default).absolute()
-    check(folder)
+    try:
+        check(folder)
+    except Failure as e:
+        raise Failure("%s; %s" % (e, REMEDY)) from None
     return folder
 
 

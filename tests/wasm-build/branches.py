@@ -169,7 +169,7 @@ def artifacts(tap, new):
     tap.ok(m.run("--find", MAYFLY_WASM_RUNTIME=str(good))[1] == "%s\n" % good, "by its variable")
     tap.ok(m.run("--out", str(good), "--find")[1] == "%s\n" % good, "in the place for new ones")
     tap.ok(m.run("--find", str(good), MAYFLY_WASM_RUNTIME="/none")[1] == "%s\n" % good, "what is said goes before the variable")
-    fails(tap, "the variable before the place", m, ["--out", str(good), "--find"], ["/none/manifest.json"], MAYFLY_WASM_RUNTIME="/none")
+    fails(tap, "the variable before the place", m, ["--out", str(good), "--find"], ["/none/manifest.json", "make wasm"], MAYFLY_WASM_RUNTIME="/none")
     for key, value in (("format", 9), ("abi", 9), ("wasmtime", "47.0.0")):
         bad = make_artifact(m.folder / ("bad-" + key), **{key: value})
         fails(tap, "another " + key, m, ["--find", str(bad)], ["another version", key, json.dumps(value), json.dumps(wanted[key]),
@@ -183,14 +183,14 @@ def artifacts(tap, new):
     for name in artifact.FILES:
         bad = make_artifact(m.folder / ("without-" + name.replace("/", "-")))
         (bad / name).unlink()
-        fails(tap, "without " + name, m, ["--find", str(bad)], ["not whole", name])
+        fails(tap, "without " + name, m, ["--find", str(bad)], ["not whole", name, "make wasm"])
     bad = make_artifact(m.folder / "damaged")
     (bad / "guest.cwasm").write_text("something else")
-    fails(tap, "a damaged guest", m, ["--find", str(bad)], ["damaged", "guest.cwasm"])
+    fails(tap, "a damaged guest", m, ["--find", str(bad)], ["damaged", "guest.cwasm", "make wasm"])
     for text, words in (("{", "is no JSON"), ("[]", "is no manifest")):
         bad = make_artifact(m.folder / ("text%d" % len(text)))
         (bad / "manifest.json").write_text(text)
-        fails(tap, "a manifest that is %s" % text, m, ["--find", str(bad)], [words])
+        fails(tap, "a manifest that is %s" % text, m, ["--find", str(bad)], [words, "make wasm"])
 
 
 def assembled(tap, new):
