@@ -21,7 +21,7 @@ enum { POOL_THREADS = 4, POOL_QUEUE_MAX = 1024, PLACES_MAX = 256 };
 enum { FILES_KEPT = 128, CONNECTIONS_MAX = 4096, CONNECTIONS_LEAST = 8 };
 
 /* Of a provider that is not built in. */
-#define REMEDY "build with -Dembedded_code_interpreter=enabled, or say --provider local"
+#define REMEDY "build with -Dembedded_code_interpreter=enabled (make wasm), or say --provider local"
 
 struct mf_service {
   struct mf_loop *loop;

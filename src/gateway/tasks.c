@@ -115,8 +115,8 @@ bool mf_gw_has_no_tasks(struct mf_gw_request *r, enum mf_code *ret_code)
   if (r->g->parts.tasks)
     return false;
   *ret_code = mf_gw_refuse_fault(r, &off,
-                                 "This server runs no tasks: start it with --code-interpreter, and with "
-                                 "tasks.enabled if that was switched off.");
+                                 "This server runs no tasks: start it with --code-interpreter, with a provider "
+                                 "that it was built with, and with tasks.enabled if that was switched off.");
   return true;
 }
 

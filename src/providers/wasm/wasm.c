@@ -77,7 +77,7 @@ enum mf_code mf_wasm_new(struct mf_loop *loop, const struct mf_wasm_config *conf
   if (!mf_wasm_is_built())
     return mf_fail(err, MF_E_UNAVAILABLE, 0,
                    "this program was built without the wasm provider; build it with "
-                   "-Dembedded_code_interpreter=enabled, or choose the provider 'local'");
+                   "-Dembedded_code_interpreter=enabled (make wasm), or choose the provider 'local'");
   mf_auto_free char *dir = NULL;
   enum mf_code code = mf_wasm_find_runtime_of(config->program, config->runtime_dir, &dir, err);
   if (code != MF_OK)
