@@ -89,7 +89,8 @@ static enum mf_code save(struct task *k, struct mf_fiber *self, enum mf_task_sta
                                     .artifact_bytes = k->artifact_bytes,
                                     .result = mf_buf_str(&k->result),
                                     .files = files,
-                                    .file_n = k->file_n };
+                                    .file_n = k->file_n,
+                                    .was_shown = !k->is_ending };
   do
     code = mf_storage_finish_task(t->parts.storage, self, mf_str_of(k->id), &end, &err);
   while (tasks_again(code, self, &tries));

@@ -245,17 +245,18 @@ static enum mf_code finish(struct db *d, struct op *op, struct mf_err *err)
 enum mf_code mf_storage_finish_task(struct mf_storage *s, struct mf_fiber *self, struct mf_str id,
                                     const struct mf_store_end *end, struct mf_err *err)
 {
-  static const struct op_kind with_files = { .doing = "finish a task", .is_write = true, .apply = finish };
-  static const struct op_kind without = {
+  static const struct op_kind plain = { .doing = "finish a task", .is_write = true, .apply = finish };
+  static const struct op_kind with_reserve = {
     .doing = "finish a task", .is_write = true, .apply = finish, .reserve = RESERVE_HALF
   };
+  const bool may_use_reserve = end->file_n == 0 || end->was_shown;
   if (end->state <= MF_TASK_RUNNING || end->state >= MF_TASK_STATE_N)
     return mf_fail(err, MF_E_INPUT, 0, "a task cannot end in that state");
   if (end->finished_ms > INT64_MAX || end->expires_ms > INT64_MAX || end->artifact_bytes > INT64_MAX)
     return mf_fail(err, MF_E_INPUT, 0, "a finished task has no sensible times and sizes");
   if (end->result.len > MF_STORE_BYTES_MAX || file_bytes_of(end) > MF_STORE_BYTES_MAX - end->result.len)
     return mf_fail(err, MF_E_LIMIT, 0, "the end of a task exceeds %u bytes", MF_STORE_BYTES_MAX);
-  struct task_op o = { .op = { .kind = end->file_n ? &with_files : &without }, .id = id, .end = end };
+  struct task_op o = { .op = { .kind = may_use_reserve ? &with_reserve : &plain }, .id = id, .end = end };
   return storage_run(s, self, &o.op, err);
 }
 

@@ -151,21 +151,28 @@ static void the_quota(struct rig *r)
   assert_int_equal(used(r), 11);
 }
 
-/* The end is stored without them, for which there is a reserve. */
-static void a_full_disk(struct rig *r)
+/* Whoever truncates the file has room again. */
+static int fill_disk(const struct rig *r)
 {
   char path[128], block[4096] = "";
-  char *small = text_of('s', 65536);
-  const char *const artifacts[] = { small, "t", NULL };
-  struct mf_task_submitted s = rig_submit(r, "me", "x");
-  struct fake_run *f = rig_run_of(r, "x");
-  rig_settle(r);
   snprintf(path, sizeof(path), "%s/filler", r->dir);
   int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   assert_int_not_equal(fd, -1);
   for (size_t n = sizeof(block); n > 0; n /= 2)
     while (write(fd, block, n) > 0)
       ;
+  return fd;
+}
+
+/* The end is stored without them, for which there is a reserve. */
+static void a_full_disk(struct rig *r)
+{
+  char *small = text_of('s', 65536);
+  const char *const artifacts[] = { small, "t", NULL };
+  struct mf_task_submitted s = rig_submit(r, "me", "x");
+  struct fake_run *f = rig_run_of(r, "x");
+  rig_settle(r);
+  int fd = fill_disk(r);
   fake_finish_with(r, f, MF_RUN_SUCCEEDED, MF_REASON_EXIT, "text", artifacts);
   RIG_UNTIL(r, mf_tasks_stats(r->tasks).by_state[MF_TASK_FAILED] == 1);
   assert_int_equal(r->tasks->unsaved_n, 0);
@@ -186,13 +193,18 @@ static void a_full_disk(struct rig *r)
   free(small);
 }
 
-static void test_a_full_disk(void **state)
+static void on_small_disk(void (*body)(struct rig *r))
 {
   const struct rig r = rig_default();
-  if (!rig_run_on_small_disk(&r, "32m", a_full_disk)) {
+  if (!rig_run_on_small_disk(&r, "32m", body)) {
     print_message("# this user cannot mount a file system\n");
     skip();
   }
+}
+
+static void test_a_full_disk(void **state)
+{
+  on_small_disk(a_full_disk);
 }
 
 /* ---- a database that takes nothing for a while ---- */
@@ -230,6 +242,35 @@ static void not_stored_yet(struct rig *r)
     assert_int_equal(in_database(r), 7);
     rig_restart(r);
   }
+}
+
+/* They were shown: the reserve is for them too, and for what waits behind them. */
+static void not_stored_yet_and_a_full_disk(struct rig *r)
+{
+  char *small = text_of('s', 65536);
+  const char *const artifacts[] = { small, NULL }, *const none[] = { NULL };
+  struct mf_task_submitted s = rig_submit(r, "me", "x"), behind = rig_submit(r, "me", "y");
+  struct fake_run *x = rig_run_of(r, "x"), *y = rig_run_of(r, "y");
+  rig_settle(r);
+  move_database(r, true);
+  fake_finish_with(r, x, MF_RUN_SUCCEEDED, MF_REASON_EXIT, "text", artifacts);
+  RIG_UNTIL(r, r->tasks->unsaved_n == 1);
+  fake_finish_with(r, y, MF_RUN_SUCCEEDED, MF_REASON_EXIT, "more", none);
+  RIG_UNTIL(r, r->tasks->unsaved_n == 2);
+  int fd = fill_disk(r);
+  move_database(r, false);
+  rig_restart(r);
+  assert_artifact(r, s.id, "out/made.txt", small);
+  assert_member(r, "me", s.id, "stdout", "\"text\"");
+  assert_member(r, "me", behind.id, "stdout", "\"more\"");
+  assert_int_equal(used(r), 65536);
+  close(fd);
+  free(small);
+}
+
+static void test_not_stored_yet_and_a_full_disk(void **state)
+{
+  on_small_disk(not_stored_yet_and_a_full_disk);
 }
 
 /* Another process has removed the task meanwhile: its files are nobody's. */
@@ -274,6 +315,7 @@ int main(void)
     cmocka_unit_test(test_the_quota),
     cmocka_unit_test(test_a_full_disk),
     cmocka_unit_test(test_not_stored_yet),
+    cmocka_unit_test(test_not_stored_yet_and_a_full_disk),
     cmocka_unit_test(test_nobody_wants_them),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

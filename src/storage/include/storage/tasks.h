@@ -56,10 +56,11 @@ struct mf_store_end {
   struct mf_str result;
   const struct mf_store_file *files;
   size_t file_n;
+  bool was_shown; /* somebody may have seen it already, and its files */
 };
 /* queued or running → its end, all of it or nothing. MF_E_NOT_FOUND: it has ended already, or was deleted. MF_E_LIMIT:
- * a result and files over MF_STORE_BYTES_MAX. On a full disk (err->sys is ENOSPC) an end without files has a reserve.
- */
+ * a result and files over MF_STORE_BYTES_MAX. On a full disk (err->sys is ENOSPC) an end without files has a reserve,
+ * and one that was shown. */
 MF_MUST_USE enum mf_code mf_storage_finish_task(struct mf_storage *s, struct mf_fiber *self, struct mf_str id,
                                                 const struct mf_store_end *end, struct mf_err *err);
 /* A small file into *ret, which is initialised here (and only on success). MF_E_NOT_FOUND. */
