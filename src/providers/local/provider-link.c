@@ -144,7 +144,7 @@ static bool on_ready(struct local *l, const void *p, size_t n)
   if (l->link != LINK_STARTING || !take_frame(p, n, &f, sizeof(f)))
     return false;
   if (f.version != MF_FRAMES_VERSION)
-    return false; /* cannot be: it is this very program */
+    return false;                                          /* cannot be: it is this very program */
   f.checkpoint_note[sizeof(f.checkpoint_note) - 1] = '\0'; /* escaped already, by the supervisor */
   l->told = f;
   take_text(f.seccomp_sha256, sizeof(f.seccomp_sha256), l->told.seccomp_sha256, sizeof(l->told.seccomp_sha256));
@@ -358,9 +358,13 @@ static bool pump(struct local *l)
     int fds[MF_FDS_MAX];
     unsigned fd_n = 0;
     size_t n = 0;
-    enum mf_code code = mf_recv_msg(l->sock, l->frame, FRAME_BYTES_MAX, &n, fds, &fd_n, NULL);
+    struct mf_err err = { 0 };
+    enum mf_code code = mf_recv_msg(l->sock, l->frame, FRAME_BYTES_MAX, &n, fds, &fd_n, &err);
     if (code == MF_OK) {
       link_on_frame(l, l->frame, n, fds, fd_n);
+    } else if (code == MF_E_INPUT && err.sys == EMFILE) {
+      fds[0] = MF_OFFERED_LOST; /* the files of a run are lost, and only that */
+      link_on_frame(l, l->frame, n, fds, 1);
     } else if (code == MF_E_INPUT) {
       bad_frame(l);
     } else if (code == MF_E_CAPACITY) {

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -330,6 +331,40 @@ static void files_of_a_killed_run_are_kept(void **state)
   UNTIL(&f, r->finished_n > 0);
   assert_ended(r, MF_RUN_TIMED_OUT, MF_REASON_WALL_TIME, "");
   assert_int_equal(r->result->artifact_n, 1);
+  fake_close(&f);
+  mf_tempdir_remove(&dir);
+}
+
+/* The process of the provider has no descriptor left when the files come. */
+static void files_without_room_are_lost_and_nothing_else(void **state)
+{
+  struct fake f;
+  struct mf_tempdir dir;
+  struct mf_err err;
+  struct rlimit old, none;
+  assert_ok(mf_tempdir_make(&dir, &err), &err);
+  put(&dir, "a.txt", "1");
+  fake_init(&f);
+  fake_open_up(&f);
+  const struct mf_sandbox_spec spec = fake_spec("");
+  struct fake_run *r = fake_start(&f, &spec);
+  uint64_t id = fake_take_start(&f);
+  struct mf_sup_finished end = fake_finished(id);
+  end.has_files = 1;
+  fake_send_started(&f, id, true);
+  fake_send_finished(&f, &end, dir.fd);
+  fake_send_reaped(&f, id);
+  assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+  int lowest = dup(STDERR_FILENO); /* every number below is taken */
+  close(lowest);
+  none = old;
+  none.rlim_cur = (rlim_t)lowest;
+  assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+  UNTIL(&f, r->released_n > 0);
+  assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+  assert_ended(r, MF_RUN_SUCCEEDED, MF_REASON_EXIT,
+               "files could not be collected: too many open files; raise this process's limit (ulimit -n)");
+  assert_int_equal(r->result->artifact_n, 0);
   fake_close(&f);
   mf_tempdir_remove(&dir);
 }
@@ -1116,6 +1151,7 @@ int main(void)
     cmocka_unit_test(files_wait_for_the_reap),
     cmocka_unit_test(inputs_are_not_artifacts),
     cmocka_unit_test(files_of_a_killed_run_are_kept),
+    cmocka_unit_test(files_without_room_are_lost_and_nothing_else),
     cmocka_unit_test(a_reap_that_does_not_come_costs_the_files),
     cmocka_unit_test(places_are_bounded),
     cmocka_unit_test(finished_can_start_the_next),
