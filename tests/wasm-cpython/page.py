@@ -25,7 +25,7 @@ are skipped alone. Others want sockets only because they run an event loop; they
 RUNNING = """## Running it
 
 ```console
-$ export MAYFLY_CPYTHON_TARBALL=…      # the tarball that scripts/setup-wasm-runtime took; or the folder of the source
+$ export MF_BUILD=$PWD/build-wasm                    # after make wasm, whose tarball of CPython is found; --source names another
 $ python3 tests/wasm-cpython/run.py                  # the short list, as in `make test`: about 30 s
 $ python3 tests/wasm-cpython/run.py --list all       # the whole list, as in `make soak`: about 5 minutes
 $ python3 tests/wasm-cpython/run.py --only test_re   # one module
