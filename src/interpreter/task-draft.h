@@ -15,6 +15,7 @@ struct mf_task_draft {
   struct mf_buf head; /* of the file that arrives now */
   struct mf_file_put *put;
   bool is_open, has_folder;
+  bool has_place; /* in the queue, which it fills as soon as it is stored */
 };
 
 /* Without its files and inputs, which are somebody else's by now or gone. */

@@ -137,11 +137,19 @@ static unsigned retry_s(const struct mf_tasks *t)
   return (unsigned)MF_MIN(ms / 1000 + 1, (uint64_t)MAX_S);
 }
 
+static bool has_place(const struct mf_tasks *t, struct mf_str owner)
+{
+  const struct mf_task_draft *d = t->drafts;
+  while (d && !(d->has_place && mf_str_is(owner, d->owner)))
+    d = d->next;
+  return d || task_queue_of(&t->queue, owner) > 0;
+}
+
 /* One key does not fill the queue for all others: an eighth is left to those who have nothing in it. */
 static bool has_room(const struct mf_tasks *t, struct mf_str owner)
 {
   unsigned max = t->config.queue_max;
-  if (owner.len > 0 && task_queue_of(&t->queue, owner) > 0)
+  if (owner.len > 0 && has_place(t, owner))
     max -= max / 8;
   return t->queue.n + t->submitting_n < max;
 }
@@ -154,20 +162,24 @@ bool mf_tasks_has_room(const struct mf_tasks *t, struct mf_str owner, unsigned *
   return false;
 }
 
-static enum place take_place(struct mf_tasks *t, const char *owner)
+static enum place take_place(struct mf_task_draft *d)
 {
+  struct mf_tasks *t = d->tasks;
   if (t->queue.n == 0 && tasks_may_start(t)) {
     t->running_n++;
     return PLACE_RUNNING;
   }
-  if (!has_room(t, mf_str_of(owner)))
+  if (!has_room(t, mf_str_of(d->owner)))
     return PLACE_NONE;
+  d->has_place = true;
   t->submitting_n++;
   return PLACE_QUEUE;
 }
 
-static void give_place(struct mf_tasks *t, enum place place)
+static void give_place(struct mf_task_draft *d, enum place place)
 {
+  struct mf_tasks *t = d->tasks;
+  d->has_place = false;
   t->running_n -= place == PLACE_RUNNING;
   t->submitting_n -= place == PLACE_QUEUE;
   tasks_dispatch(t);
@@ -356,7 +368,7 @@ static enum mf_code submit(struct mf_task_draft *d, struct mf_fiber *self, struc
   const struct task *same = find_same_key(t, k);
   if (same && !same->is_hidden)
     return replay(same->fingerprint, mf_str_of(same->id), k, ret, err);
-  enum place place = take_place(t, k->owner);
+  enum place place = take_place(d);
   if (place == PLACE_NONE)
     return replay_or_refuse(t, self, k, ret, ret_retry_s, err);
   if (place == PLACE_RUNNING) {
@@ -379,7 +391,7 @@ static enum mf_code submit(struct mf_task_draft *d, struct mf_fiber *self, struc
     return MF_OK;
   }
   tasks_drop(t, k);
-  give_place(t, is_early ? PLACE_NONE : place); /* its runner gave it back */
+  give_place(d, is_early ? PLACE_NONE : place); /* its runner gave it back */
   if (code == MF_E_CAPACITY)
     *ret_retry_s = 1;
   return code;

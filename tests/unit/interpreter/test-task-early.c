@@ -10,7 +10,7 @@
 struct submitting {
   struct rig *r;
   struct mf_fiber *fiber;
-  const char *key;
+  const char *owner, *key;
   struct mf_task_submitted ret;
   struct mf_task_fault fault;
   struct mf_err err;
@@ -25,16 +25,21 @@ static void submit_in_fiber(void *user)
   unsigned retry_s = 0;
   mf_task_request_default(&request);
   request.code = MF_STR("file:made");
-  struct mf_task_draft *d = mf_task_draft_new(s->r->tasks, MF_STR("me"));
+  struct mf_task_draft *d = mf_task_draft_new(s->r->tasks, mf_str_of(s->owner));
   s->code =
       mf_tasks_submit(s->r->tasks, s->fiber, d, &request, mf_str_of(s->key), &s->ret, &retry_s, &s->fault, &s->err);
   s->is_done = true;
 }
 
+static void start_submitting_of(struct rig *r, struct submitting *s, const char *owner, const char *key)
+{
+  *s = (struct submitting){ .r = r, .owner = owner, .key = key };
+  assert_ok(mf_fiber_start(r->loop, submit_in_fiber, s, 0, &s->fiber, &r->err), &r->err);
+}
+
 static void start_submitting(struct rig *r, struct submitting *s, const char *key)
 {
-  *s = (struct submitting){ .r = r, .key = key };
-  assert_ok(mf_fiber_start(r->loop, submit_in_fiber, s, 0, &s->fiber, &r->err), &r->err);
+  start_submitting_of(r, s, "me", key);
 }
 
 static void end_submitting(struct rig *r, struct submitting *s)
@@ -103,6 +108,32 @@ static void waits_where_it_may_be_a_replay(struct rig *r)
   assert_ok(s.code, &s.err);
   RIG_UNTIL(r, mf_tasks_stats(r->tasks).by_state[MF_TASK_SUCCEEDED] == 1);
   assert_int_equal(r->start_n, 1);
+}
+
+/* Places that are being filled count as those that are filled: one of eight is left to the others. */
+static void a_key_that_wants_it_all_at_once(struct rig *r)
+{
+  enum { N = 12, RUNNING = 1, QUEUE = 8 };
+  struct submitting s[N], other;
+  unsigned taken_n = 0;
+  r->config.running_max = RUNNING;
+  r->config.queue_max = QUEUE;
+  rig_restart(r);
+  sqlite3 *db = hold_database(r);
+  for (unsigned i = 0; i < N; i++)
+    start_submitting(r, &s[i], "");
+  rig_settle(r);
+  start_submitting_of(r, &other, "you", "");
+  rig_settle(r);
+  let_go(db);
+  for (unsigned i = 0; i < N; i++) {
+    end_submitting(r, &s[i]);
+    assert_true(s[i].code == MF_OK || s[i].code == MF_E_CAPACITY);
+    taken_n += s[i].code == MF_OK;
+  }
+  end_submitting(r, &other);
+  assert_ok(other.code, &other.err);
+  assert_int_equal(taken_n, RUNNING + QUEUE - QUEUE / 8);
 }
 
 /* ---- the same key meanwhile ---- */
@@ -273,6 +304,7 @@ static void the_service_closes_meanwhile(struct rig *r)
   }
 ON_DISK(runs_while_it_is_stored)
 ON_DISK(waits_where_it_may_be_a_replay)
+ON_DISK(a_key_that_wants_it_all_at_once)
 ON_DISK(repetitions_wait_for_the_first)
 ON_DISK(a_repetition_that_is_cancelled)
 ON_DISK(a_repetition_that_only_the_database_knows)
@@ -285,6 +317,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_runs_while_it_is_stored),
     cmocka_unit_test(test_waits_where_it_may_be_a_replay),
+    cmocka_unit_test(test_a_key_that_wants_it_all_at_once),
     cmocka_unit_test(test_repetitions_wait_for_the_first),
     cmocka_unit_test(test_a_repetition_that_is_cancelled),
     cmocka_unit_test(test_a_repetition_that_only_the_database_knows),
