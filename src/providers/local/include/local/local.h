@@ -67,7 +67,7 @@ enum mf_probe_state { MF_PROBE_OK, MF_PROBE_WARN, MF_PROBE_FAIL };
 struct mf_probe_row {
   const char *layer;         /* "user namespace", "seccomp", … */
   enum mf_probe_state state; /* FAIL: isolation "require" would refuse */
-  char detail[300];          /* what was seen */
+  char detail[400];          /* what was seen */
   char remedy[500];          /* the exact commands; "" when OK */
 };
 #define MF_PROBE_ROWS_MAX 32
