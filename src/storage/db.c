@@ -312,6 +312,13 @@ enum mf_code db_open_reader(struct db *d, const char *path, struct mf_err *err)
   return code;
 }
 
+bool db_write_back(struct db *d)
+{
+  int in_log = 0, written = 0;
+  int rc = sqlite3_wal_checkpoint_v2(d->sqlite, NULL, SQLITE_CHECKPOINT_PASSIVE, &in_log, &written);
+  return rc == SQLITE_OK && in_log > 0 && written == in_log;
+}
+
 /* ---- the file ---- */
 
 enum mf_code db_file_note(const struct db *d, struct db_file *ret, struct mf_err *err)

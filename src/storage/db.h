@@ -6,6 +6,7 @@
 #define MF_STORAGE_DB_H
 
 #include <sqlite3.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -36,6 +37,10 @@ void db_close(struct db *d); /* fine on a closed one */
 /* Makes the file's name as lasting as its content, and notes which file it is. */
 MF_MUST_USE enum mf_code db_file_note(const struct db *d, struct db_file *ret, struct mf_err *err);
 MF_MUST_USE enum mf_code db_file_check(const struct db *d, const struct db_file *file, struct mf_err *err);
+
+/* Brings what is in the log to the database file, so that the log's room can be used again. False: not all of it now.
+ */
+bool db_write_back(struct db *d);
 
 /* Fills err with what rc means here and what to do about it. */
 enum mf_code db_fail(const struct db *d, int rc, struct mf_err *err);

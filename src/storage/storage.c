@@ -150,17 +150,23 @@ static bool met_full_disk(const struct op *op)
   return op->code == MF_E_UNAVAILABLE && op->err.sys == ENOSPC;
 }
 
+/* SQLite writes its log back when a transaction has brought it to 4 MB: one for which there is no room never does. */
+static void write_on_full(struct mf_storage *s, struct op *op, bool *is_spent)
+{
+  *is_spent = reserve_spend(&s->reserve, op->kind->reserve) || *is_spent;
+  if (*is_spent)
+    op_write_again(&s->writer, op);
+  if (met_full_disk(op) && db_write_back(&s->writer))
+    op_write_again(&s->writer, op);
+}
+
 static void write_batch(struct mf_storage *s, struct batch *b)
 {
   bool any_ok = false, is_spent = false;
   op_write(&s->writer, b->ops, b->n);
   for (unsigned i = 0; i < b->n; i++) {
-    enum reserve_share share = b->ops[i]->kind->reserve;
-    if (met_full_disk(b->ops[i]) && share) {
-      is_spent = reserve_spend(&s->reserve, share) || is_spent;
-      if (is_spent)
-        op_write_again(&s->writer, b->ops[i]);
-    }
+    if (met_full_disk(b->ops[i]) && b->ops[i]->kind->reserve)
+      write_on_full(s, b->ops[i], &is_spent);
     any_ok = any_ok || b->ops[i]->code == MF_OK;
   }
   if (any_ok)

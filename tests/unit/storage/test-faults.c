@@ -445,11 +445,14 @@ static enum mf_code finish_task(struct fixture *f, struct mf_fiber *self, const 
   return code;
 }
 
-static enum mf_code finish_with_file(struct fixture *f, struct mf_fiber *self, const char *id)
+static enum mf_code finish_with_file(struct fixture *f, struct mf_fiber *self, const char *id, size_t bytes,
+                                     uint64_t expires_ms)
 {
   static const char content[300000];
-  const struct mf_store_file file = { "f", { content, sizeof(content) } };
-  const struct mf_store_end end = { .state = MF_TASK_SUCCEEDED, .result = MF_STR("{}"), .files = &file, .file_n = 1 };
+  const struct mf_store_file file = { "f", { content, bytes } };
+  const struct mf_store_end end = {
+    .state = MF_TASK_SUCCEEDED, .expires_ms = expires_ms, .result = MF_STR("{}"), .files = &file, .file_n = 1
+  };
   return mf_storage_finish_task(f->h.storage, self, mf_str_of(id), &end, &f->h.err);
 }
 
@@ -484,7 +487,7 @@ static void end_tasks_on_full(void *user)
       fill_disk(fd);
   CHECK(n > 30 && f->h.err.code == MF_E_UNAVAILABLE && f->h.err.sys == ENOSPC);
   CHECK(reserve_bytes(f) == whole); /* new tasks do not get it, nor do files */
-  CHECK(finish_with_file(f, self, "t0") == MF_E_UNAVAILABLE && f->h.err.sys == ENOSPC);
+  CHECK(finish_with_file(f, self, "t0", 300000, 0) == MF_E_UNAVAILABLE && f->h.err.sys == ENOSPC);
   CHECK(reserve_bytes(f) == whole);
   CHECK(finish_task(f, self, "t0", 300000) == MF_OK);
   CHECK(reserve_bytes(f) == whole / 2);
@@ -509,6 +512,49 @@ static void end_tasks_on_full(void *user)
   close(fd);
   CHECK(put_task(f, self, 100000) == MF_OK);
   CHECK(reserve_bytes(f) == whole);
+}
+
+/* However many: what one of them writes into the log must not be too much for the rest of it. */
+static void remove_tasks_on_full(void *user)
+{
+  enum { TASK_N = 120, SOME = 40 };
+  struct fixture *f = user;
+  struct mf_fiber *self = mf_fiber_self(f->h.loop);
+  char filler[300], id[20];
+  snprintf(filler, sizeof(filler), "%s/filler", f->folder);
+  for (unsigned i = 0; i < TASK_N; i++) {
+    snprintf(id, sizeof(id), "t%u", i);
+    CHECK(put_task(f, self, i) == MF_OK);
+    CHECK(finish_with_file(f, self, id, 60000, i < SOME ? 0 : 2) == MF_OK);
+  }
+  run_sql(f->path, "PRAGMA wal_checkpoint(TRUNCATE)");
+  int fd = open(filler, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  CHECK(fd >= 0);
+  fill_disk(fd);
+  for (unsigned i = 0; i < SOME; i++) {
+    uint64_t bytes = 0;
+    snprintf(id, sizeof(id), "t%u", i);
+    CHECK(mf_storage_delete_task(f->h.storage, self, MF_STR(""), mf_str_of(id), &bytes, &f->h.err) == MF_OK);
+    CHECK(bytes == 60000);
+  }
+  size_t expired = 0;
+  for (size_t some; (some = expire(f, self)) > 0;)
+    expired += some;
+  CHECK(expired == TASK_N - SOME);
+  close(fd);
+}
+
+static void use_reserve_to_remove(void *user)
+{
+  struct fixture *f = user;
+  CHECK(harness_open(&f->h, f->path) == MF_OK);
+  harness_call(&f->h, remove_tasks_on_full, f);
+  harness_close(&f->h);
+}
+
+static void tasks_are_removed_on_a_full_disk(void **state)
+{
+  in_small_file_system(*state, "size=48m", use_reserve_to_remove);
 }
 
 static void use_reserve(void *user)
@@ -568,6 +614,7 @@ int main(void)
     TEST(a_full_disk),
     TEST(a_new_database_on_a_full_disk),
     TEST(tasks_end_and_expire_on_a_full_disk),
+    TEST(tasks_are_removed_on_a_full_disk),
     TEST(a_read_only_file_system),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
