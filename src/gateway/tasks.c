@@ -53,7 +53,7 @@ static enum mf_code refuse_trouble(struct mf_gw_request *r, enum mf_code code, c
   if (code == MF_E_CAPACITY)
     return mf_gw_refuse_fault(r, &later, "Too many requests wait for storage; try again later.");
   mf_log_request(MF_LOG_ERROR, r->id, "tasks: %s", err->msg);
-  if (code == MF_E_UNAVAILABLE || code == MF_E_TIMEOUT)
+  if (code == MF_E_UNAVAILABLE || code == MF_E_TIMEOUT || code == MF_E_SYS)
     return mf_gw_refuse_fault(r, &later, "The server cannot do this at the moment; try again later.");
   return mf_gw_refuse(r, 500, "server_error", "server_error", "Internal server error");
 }
