@@ -154,7 +154,10 @@ static void from_every_position(struct rig *r)
       char id[MF_TASK_CURSOR_N];
       mf_task_cursor_write(&all[i], id);
       assert_ok(mf_task_cursor_parse(mf_str_of(id), &again, &r->err), &r->err);
-      assert_memory_equal(&again, &all[i], sizeof(again));
+      assert_int_equal(again.statuses, all[i].statuses);
+      assert_int_equal(again.out_bytes, all[i].out_bytes);
+      assert_int_equal(again.err_bytes, all[i].err_bytes);
+      assert_int_equal(again.artifacts, all[i].artifacts);
       told_init(&more);
       assert_true(follow(r, s.id, &again, &more));
       assert_int_equal(more.artifact_n, 1);
