@@ -38,15 +38,16 @@ build: setup | $(BUILD)/build.ninja
 
 # A build folder of its own: the default program has no WebAssembly in it. MAYFLY_WASM_RUNTIME names a runtime that is there.
 # The local provider is in it too, and uses the runtime of $(BUILD) where there is one.
+WASM_NAMED = $(if $(MAYFLY_WASM_RUNTIME),$(shell realpath -m "$(MAYFLY_WASM_RUNTIME)"))
 wasm:
 	@scripts/setup $(if $(MAYFLY_WASM_RUNTIME),,--wasm)
 	@$(if $(MAYFLY_WASM_RUNTIME),,scripts/setup-wasm-runtime --out $(WASM)/wasm --quiet)
 	@[ ! -f $(BUILD)/runtime/manifest.json ] || [ -f $(WASM)/runtime/manifest.json ] || { mkdir -p $(WASM)/runtime && \
 	  ln -srf -t $(WASM)/runtime $(BUILD)/runtime/rootfs $(BUILD)/runtime/manifest.json; }
-	@mkdir -p $(WASM); echo "$(MAYFLY_WASM_RUNTIME)" | cmp -s - $(WASM)/runtime.named || \
+	@mkdir -p $(WASM); echo "$(WASM_NAMED)" | cmp -s - $(WASM)/runtime.named || \
 	  { meson setup $(WASM) $$([ ! -f $(WASM)/build.ninja ] || echo --reconfigure) --libdir=lib \
-	      -Dembedded_code_interpreter=enabled -Dwasm_runtime="$(MAYFLY_WASM_RUNTIME)" >$(WASM)/configure.log 2>&1 && \
-	    echo "$(MAYFLY_WASM_RUNTIME)" >$(WASM)/runtime.named; } || { cat $(WASM)/configure.log; exit 1; }
+	      -Dembedded_code_interpreter=enabled -Dwasm_runtime="$(WASM_NAMED)" >$(WASM)/configure.log 2>&1 && \
+	    echo "$(WASM_NAMED)" >$(WASM)/runtime.named; } || { cat $(WASM)/configure.log; exit 1; }
 	@ninja -C $(WASM) --quiet
 
 # The runtime comes first: the zygote module is compiled with the headers of the Python it was made from.
