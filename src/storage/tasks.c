@@ -186,7 +186,10 @@ static enum mf_code start(struct db *d, struct op *op, struct mf_err *err)
 enum mf_code mf_storage_start_task(struct mf_storage *s, struct mf_fiber *self, struct mf_str id, uint64_t started_ms,
                                    struct mf_err *err)
 {
-  static const struct op_kind kind = { .doing = "start a task", .is_write = true, .apply = start };
+  /* What was acknowledged must not wait for room until it is forgotten: it begins, and says how it ends. */
+  static const struct op_kind kind = {
+    .doing = "start a task", .is_write = true, .apply = start, .reserve = RESERVE_HALF
+  };
   struct task_op o = { .op = { .kind = &kind }, .id = id, .at_ms = started_ms };
   return storage_run(s, self, &o.op, err);
 }

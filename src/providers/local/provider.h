@@ -183,8 +183,9 @@ void run_stop(struct local_run *r, enum mf_kill_cause cause);
 void run_on_started(struct local_run *r, bool from_pool);
 void run_on_output(struct local_run *r, bool is_stderr, struct mf_str raw, bool is_dropped);
 void run_on_hint(struct local_run *r, struct mf_str text);
-void run_on_finished(struct local_run *r, const struct mf_sup_finished *f, int dir_fd); /* dir_fd consumed; MF_OFFERED_LOST */
-void run_on_reaped(struct local_run *r);                                                /* r may be gone after it */
+void run_on_finished(struct local_run *r, const struct mf_sup_finished *f,
+                     int dir_fd);        /* dir_fd consumed; MF_OFFERED_LOST */
+void run_on_reaped(struct local_run *r); /* r may be gone after it */
 /* Ends a run for a reason of ours, at once: `finished` is called. */
 void run_end(struct local_run *r, enum mf_run_status status, enum mf_run_reason reason, const char *diagnostic);
 /* For closing: gives the result, with what is known, if it was not given; frees the place if nothing of it lives. */

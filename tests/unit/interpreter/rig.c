@@ -87,15 +87,16 @@ static void on_turn(void *user)
 {
   struct fake_run *f = user;
   struct rig *r = (struct rig *)f->base.provider;
+  bool is_over = f->turns >= 2 && !strstr(f->source, "wait:");
   f->turns++;
   if (f->turns == 1 && !f->is_cancelled)
     fake_start_code(f);
   if (f->turns == 2 && !f->is_cancelled)
     fake_print(f, false, f->source);
-  if (f->turns > 2 || f->is_cancelled) {
+  if (is_over || f->is_cancelled) {
     const char *file = strstr(f->source, "file:");
     fake_finish(r, f, f->is_cancelled ? MF_RUN_CANCELLED : MF_RUN_SUCCEEDED,
-                f->is_cancelled ? MF_REASON_CANCELLED : MF_REASON_EXIT, f->turns > 2 ? f->source : "", file);
+                f->is_cancelled ? MF_REASON_CANCELLED : MF_REASON_EXIT, is_over ? f->source : "", file);
     return;
   }
   assert_int_equal(mf_loop_defer(r->loop, on_turn, f, NULL), MF_OK);

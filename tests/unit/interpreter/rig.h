@@ -44,7 +44,8 @@ struct rig {
   unsigned start_n;
   enum mf_code refusal; /* of the next starts */
   unsigned refusal_n;   /* so many of them; UINT32_MAX: all */
-  bool is_auto;         /* runs go on by themselves: print their text, keep a file for each "file:" in it, succeed */
+  bool is_auto;         /* runs go on by themselves: print their text, keep a file for each "file:" in it, succeed; with
+                         * "wait:" in it only when cancelled */
   void (*body)(struct rig *r);
   struct mf_err err;
   struct mf_task_fault fault;

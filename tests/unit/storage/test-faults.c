@@ -489,6 +489,9 @@ static void end_tasks_on_full(void *user)
   CHECK(reserve_bytes(f) == whole); /* new tasks do not get it, nor do files */
   CHECK(finish_with_file(f, self, "t0", 300000, 0) == MF_E_UNAVAILABLE && f->h.err.sys == ENOSPC);
   CHECK(reserve_bytes(f) == whole);
+  /* What was acknowledged begins, and ends. */
+  CHECK(mf_storage_start_task(f->h.storage, self, MF_STR("t0"), 1, &f->h.err) == MF_OK);
+  CHECK(reserve_bytes(f) == whole / 2);
   CHECK(finish_task(f, self, "t0", 300000) == MF_OK);
   CHECK(reserve_bytes(f) == whole / 2);
   CHECK(finish_task(f, self, "t1", 100) == MF_OK);
