@@ -8,12 +8,12 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "descriptors.h"
 #include "base/banned.h"
 
 static unsigned count_open_fds(void)
@@ -295,19 +295,13 @@ static void descriptors_without_room_are_lost(void **state)
   const int sent[2] = { STDERR_FILENO, STDERR_FILENO };
   for (unsigned room = 0; room < 2; room++) {
     assert_int_equal(mf_send_msg(s[0], "12345", 5, sent, 2, NULL), MF_OK);
-    struct rlimit old, few;
-    assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
-    few = old;
-    int lowest = dup(STDERR_FILENO); /* every number below is taken */
-    close(lowest);
-    few.rlim_cur = (rlim_t)lowest + room;
-    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    const struct rlimit before_limit = leave_descriptors(room);
     char in[8];
     size_t n = 0;
     unsigned fd_n = 77;
     struct mf_err err = { 0 };
     enum mf_code code = mf_recv_msg(s[1], in, sizeof(in), &n, fds, &fd_n, &err);
-    assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+    give_descriptors(&before_limit);
     assert_int_equal(code, MF_E_INPUT);
     assert_int_equal(err.sys, EMFILE);
     assert_int_equal(n, 5);

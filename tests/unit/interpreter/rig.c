@@ -425,6 +425,32 @@ enum mf_code rig_artifact(struct rig *r, const char *owner, const char *id, cons
   return MF_OK;
 }
 
+int rig_fill_disk(const struct rig *r)
+{
+  char path[128], block[4096] = "";
+  snprintf(path, sizeof(path), "%s/filler", r->dir);
+  int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  assert_int_not_equal(fd, -1);
+  for (size_t n = sizeof(block); n > 0; n /= 2)
+    while (write(fd, block, n) > 0)
+      ;
+  return fd;
+}
+
+void rig_free_disk(int fd)
+{
+  assert_int_equal(ftruncate(fd, 0), 0);
+  close(fd);
+}
+
+void rig_move_database(const struct rig *r, bool away)
+{
+  char path[128], moved[140];
+  snprintf(path, sizeof(path), "%s/db", r->dir);
+  snprintf(moved, sizeof(moved), "%s.moved", path);
+  assert_int_equal(away ? rename(path, moved) : rename(moved, path), 0);
+}
+
 void rig_sql(const struct rig *r, const char *sql)
 {
   sqlite3 *db = NULL;

@@ -107,6 +107,11 @@ enum mf_code rig_cancel(struct rig *r, const char *owner, const char *id);
 enum mf_code rig_delete(struct rig *r, const char *owner, const char *id);
 /* The content of the artifact with this path; on disk only. The caller frees. */
 enum mf_code rig_artifact(struct rig *r, const char *owner, const char *id, const char *path, struct mf_buf *ret);
+/* Leaves no byte on its file system, until rig_free_disk of what this returns. */
+int rig_fill_disk(const struct rig *r);
+void rig_free_disk(int fd);
+/* A database whose file was moved away takes nothing until it is back. */
+void rig_move_database(const struct rig *r, bool away);
 /* As another process does it to the database. */
 void rig_sql(const struct rig *r, const char *sql);
 unsigned rig_folder_n(const struct rig *r); /* of tasks, on disk */

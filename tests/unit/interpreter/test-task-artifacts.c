@@ -151,19 +151,6 @@ static void the_quota(struct rig *r)
   assert_int_equal(used(r), 11);
 }
 
-/* Whoever truncates the file has room again. */
-static int fill_disk(const struct rig *r)
-{
-  char path[128], block[4096] = "";
-  snprintf(path, sizeof(path), "%s/filler", r->dir);
-  int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-  assert_int_not_equal(fd, -1);
-  for (size_t n = sizeof(block); n > 0; n /= 2)
-    while (write(fd, block, n) > 0)
-      ;
-  return fd;
-}
-
 /* The end is stored without them, for which there is a reserve. */
 static void a_full_disk(struct rig *r)
 {
@@ -172,7 +159,7 @@ static void a_full_disk(struct rig *r)
   struct mf_task_submitted s = rig_submit(r, "me", "x");
   struct fake_run *f = rig_run_of(r, "x");
   rig_settle(r);
-  int fd = fill_disk(r);
+  int fd = rig_fill_disk(r);
   fake_finish_with(r, f, MF_RUN_SUCCEEDED, MF_REASON_EXIT, "text", artifacts);
   RIG_UNTIL(r, mf_tasks_stats(r->tasks).by_state[MF_TASK_FAILED] == 1);
   assert_int_equal(r->tasks->unsaved_n, 0);
@@ -185,8 +172,7 @@ static void a_full_disk(struct rig *r)
   assert_member(r, "me", s.id, "rejectedArtifacts",
                 "[{\"path\":\"out/made-1.txt\",\"reason\":\"the server's room for files is full\"},"
                 "{\"path\":\"out/made.txt\",\"reason\":\"the server's room for files is full\"}]");
-  assert_int_equal(ftruncate(fd, 0), 0);
-  close(fd);
+  rig_free_disk(fd);
   const struct mf_task_submitted again = run(r, "y", artifacts);
   assert_artifact(r, again.id, "out/made.txt", small);
   assert_artifact(r, again.id, "out/made-1.txt", "t");
@@ -209,14 +195,6 @@ static void test_a_full_disk(void **state)
 
 /* ---- a database that takes nothing for a while ---- */
 
-static void move_database(const struct rig *r, bool away)
-{
-  char path[128], moved[140];
-  snprintf(path, sizeof(path), "%s/db", r->dir);
-  snprintf(moved, sizeof(moved), "%s.moved", path);
-  assert_int_equal(away ? rename(path, moved) : rename(moved, path), 0);
-}
-
 /* Until then they are in memory, and can be had. */
 static void not_stored_yet(struct rig *r)
 {
@@ -224,13 +202,13 @@ static void not_stored_yet(struct rig *r)
   struct mf_task_submitted s = rig_submit(r, "me", "x");
   struct fake_run *f = rig_run_of(r, "x");
   rig_settle(r);
-  move_database(r, true);
+  rig_move_database(r, true);
   fake_finish_with(r, f, MF_RUN_SUCCEEDED, MF_REASON_EXIT, "", artifacts);
   RIG_UNTIL(r, r->tasks->unsaved_n == 1);
   assert_artifact(r, s.id, "out/made.txt", "content");
   assert_artifact(r, s.id, "out/made-1.txt", "");
   assert_int_equal(used(r), 7);
-  move_database(r, false);
+  rig_move_database(r, false);
   tasks_sweep(r->tasks, r->self, false);
   assert_int_equal(r->tasks->unsaved_n, 0);
   assert_int_equal(task_table_find(&r->tasks->table, mf_str_of(s.id))->file_n, 0); /* not there twice */
@@ -252,13 +230,13 @@ static void not_stored_yet_and_a_full_disk(struct rig *r)
   struct mf_task_submitted s = rig_submit(r, "me", "x"), behind = rig_submit(r, "me", "y");
   struct fake_run *x = rig_run_of(r, "x"), *y = rig_run_of(r, "y");
   rig_settle(r);
-  move_database(r, true);
+  rig_move_database(r, true);
   fake_finish_with(r, x, MF_RUN_SUCCEEDED, MF_REASON_EXIT, "text", artifacts);
   RIG_UNTIL(r, r->tasks->unsaved_n == 1);
   fake_finish_with(r, y, MF_RUN_SUCCEEDED, MF_REASON_EXIT, "more", none);
   RIG_UNTIL(r, r->tasks->unsaved_n == 2);
-  int fd = fill_disk(r);
-  move_database(r, false);
+  int fd = rig_fill_disk(r);
+  rig_move_database(r, false);
   rig_restart(r);
   assert_artifact(r, s.id, "out/made.txt", small);
   assert_member(r, "me", s.id, "stdout", "\"text\"");

@@ -222,14 +222,6 @@ static void a_repetition_that_only_the_database_knows(struct rig *r)
   assert_string_equal(again.ret.id, first.ret.id);
 }
 
-static void move_database(const struct rig *r, const char *from, const char *to)
-{
-  char a[128], b[128];
-  path_of(r, from, a);
-  path_of(r, to, b);
-  assert_int_equal(rename(a, b), 0);
-}
-
 static void assert_nothing_is_left(struct rig *r)
 {
   assert_int_equal(r->tasks->table.n, 0);
@@ -247,7 +239,7 @@ static void one_that_is_refused_is_ended(struct rig *r)
 {
   struct submitting s;
   r->is_auto = true;
-  move_database(r, "db", "away");
+  rig_move_database(r, true);
   for (unsigned i = 1; i <= 20; i++) {
     start_submitting(r, &s, "");
     end_submitting(r, &s);
@@ -257,7 +249,7 @@ static void one_that_is_refused_is_ended(struct rig *r)
     assert_nothing_is_left(r);
     assert_int_equal(r->start_n, i);
   }
-  move_database(r, "away", "db");
+  rig_move_database(r, false);
   start_submitting(r, &s, "");
   end_submitting(r, &s);
   assert_ok(s.code, &s.err);
@@ -268,7 +260,7 @@ static void one_that_is_refused_is_ended(struct rig *r)
 static void repetitions_of_one_that_is_refused(struct rig *r)
 {
   struct submitting s[3];
-  move_database(r, "db", "away");
+  rig_move_database(r, true);
   start_repetitions(r, s);
   for (unsigned i = 0; i < 3; i++) {
     end_submitting(r, &s[i]);
@@ -277,7 +269,7 @@ static void repetitions_of_one_that_is_refused(struct rig *r)
   assert_int_equal(r->tasks->submitting_n, 0);
   assert_nothing_is_left(r);
   assert_int_equal(r->start_n, 0);
-  move_database(r, "away", "db");
+  rig_move_database(r, false);
 }
 
 /* The end of the service comes while it is being stored: it ends as one that was interrupted, or is not there. */

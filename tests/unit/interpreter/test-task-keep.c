@@ -146,24 +146,6 @@ static void test_room_for_files_is_full(void **state)
 
 /* ---- a full disk ---- */
 
-static int fill_disk(const struct rig *r)
-{
-  char path[128], block[4096] = "";
-  snprintf(path, sizeof(path), "%s/filler", r->dir);
-  int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-  assert_int_not_equal(fd, -1);
-  for (size_t n = sizeof(block); n > 0; n /= 2)
-    while (write(fd, block, n) > 0)
-      ;
-  return fd;
-}
-
-static void free_disk(int fd)
-{
-  assert_int_equal(ftruncate(fd, 0), 0);
-  close(fd);
-}
-
 /* During an upload, and while results are collected: said clearly, and all of it works again with some room. */
 static void the_disk_is_full(struct rig *r)
 {
@@ -175,7 +157,7 @@ static void the_disk_is_full(struct rig *r)
   struct mf_task_submitted s, other;
   assert_ok(rig_try_submit_files(r, "me", "x", "", files, &s), &r->err);
   rig_run_of(r, "x");
-  int fd = fill_disk(r);
+  int fd = rig_fill_disk(r);
   assert_int_equal(rig_try_submit_files(r, "me", "y", "", files, &other), MF_E_UNAVAILABLE);
   assert_string_equal(r->fault.code, "storage_full");
   assert_int_equal(rig_folder_n(r), 1);
@@ -186,7 +168,7 @@ static void the_disk_is_full(struct rig *r)
   assert_member(r, "me", s.id, "stdout", "\"text\"");
   assert_member(r, "me", s.id, "rejectedArtifacts",
                 "[{\"path\":\"out/made.txt\",\"reason\":\"the server's room for files is full\"}]");
-  free_disk(fd);
+  rig_free_disk(fd);
   tasks_sweep(r->tasks, r->self, true);
   assert_int_equal(r->tasks->unsaved_n, 0);
   assert_ok(rig_try_submit_files(r, "me", "y", "", files, &other), &r->err);
@@ -213,22 +195,13 @@ static void test_the_disk_is_full(void **state)
 
 /* ---- a database that takes nothing ---- */
 
-/* A database whose file was moved away takes nothing until it is back. */
-static void hold_database(const struct rig *r, bool hold)
-{
-  char path[128], moved[140];
-  snprintf(path, sizeof(path), "%s/db", r->dir);
-  snprintf(moved, sizeof(moved), "%s.moved", path);
-  assert_int_equal(hold ? rename(path, moved) : rename(moved, path), 0);
-}
-
 static void the_end_cannot_be_stored(struct rig *r)
 {
   struct mf_task_submitted s = rig_submit(r, "me", "x");
   struct mf_buf text;
   r->tasks->config.queue_max = 1;
   rig_run_of(r, "x");
-  hold_database(r, true);
+  rig_move_database(r, true);
   fake_finish(r, rig_run_of(r, "x"), MF_RUN_SUCCEEDED, MF_REASON_EXIT, "text", NULL);
   wait_for_ends(r, 1);
   assert_int_equal(r->tasks->unsaved_n, 1);
@@ -239,7 +212,7 @@ static void the_end_cannot_be_stored(struct rig *r)
   assert_int_equal(rig_delete(r, "me", s.id), MF_E_UNAVAILABLE);
   tasks_sweep(r->tasks, r->self, false);
   assert_int_equal(r->tasks->unsaved_n, 1);
-  hold_database(r, false);
+  rig_move_database(r, false);
   tasks_sweep(r->tasks, r->self, false);
   assert_int_equal(r->tasks->unsaved_n, 0);
   rig_restart(r);
@@ -257,13 +230,13 @@ static void the_start_cannot_be_stored(struct rig *r)
   rig_submit(r, "me", "first");
   struct mf_task_submitted s = rig_submit(r, "me", "second");
   struct fake_run *f = rig_run_of(r, "first");
-  hold_database(r, true);
+  rig_move_database(r, true);
   fake_finish(r, f, MF_RUN_SUCCEEDED, MF_REASON_EXIT, "", NULL);
   RIG_UNTIL(r, r->tasks->is_paused);
   assert_status(r, "me", s.id, "queued");
   assert_member(r, "me", s.id, "queuePosition", "1");
   assert_int_equal(r->start_n, 1);
-  hold_database(r, false);
+  rig_move_database(r, false);
   rig_run_of(r, "second");
   assert_status(r, "me", s.id, "running");
 }

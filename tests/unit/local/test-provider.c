@@ -6,10 +6,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "descriptors.h"
 #include "fake.h"
 #include "tempdir.h"
 #include "base/banned.h"
@@ -341,7 +341,6 @@ static void files_without_room_are_lost_and_nothing_else(void **state)
   struct fake f;
   struct mf_tempdir dir;
   struct mf_err err;
-  struct rlimit old, none;
   assert_ok(mf_tempdir_make(&dir, &err), &err);
   put(&dir, "a.txt", "1");
   fake_init(&f);
@@ -354,14 +353,9 @@ static void files_without_room_are_lost_and_nothing_else(void **state)
   fake_send_started(&f, id, true);
   fake_send_finished(&f, &end, dir.fd);
   fake_send_reaped(&f, id);
-  assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
-  int lowest = dup(STDERR_FILENO); /* every number below is taken */
-  close(lowest);
-  none = old;
-  none.rlim_cur = (rlim_t)lowest;
-  assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const struct rlimit before = leave_descriptors(0);
   UNTIL(&f, r->released_n > 0);
-  assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+  give_descriptors(&before);
   assert_ended(r, MF_RUN_SUCCEEDED, MF_REASON_EXIT,
                "files could not be collected: too many open files; raise this process's limit (ulimit -n)");
   assert_int_equal(r->result->artifact_n, 0);

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -19,6 +18,7 @@
 #include <unistd.h>
 
 #include "collect.h"
+#include "descriptors.h"
 
 #define SECRET "the secret of the host\n"
 
@@ -315,15 +315,9 @@ static void test_no_descriptors(void **state)
     snprintf(name, sizeof(name), "f%d", i);
     tree_text(&t, name, "x");
   }
-  struct rlimit old, few;
-  assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
-  few = old;
-  int lowest = dup(t.fd); /* every number below is taken */
-  close(lowest);
-  few.rlim_cur = (rlim_t)lowest + 6; /* the folder, two or three at work, and so three artifacts */
-  assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+  const struct rlimit before = leave_descriptors(6); /* the folder, two or three at work, and so three artifacts */
   struct mf_sandbox_result *r = collect_tree(&t, NULL, NULL, 0);
-  assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+  give_descriptors(&before);
   assert_in_range(r->artifact_n, 1, 5);
   assert_int_equal(r->artifact_n + r->rejected_n, 10);
   assert_string_equal(find_reason(r, "f9"), "cannot be read (Too many open files)");

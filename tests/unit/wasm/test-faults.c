@@ -2,9 +2,9 @@
 #include "unit.h"
 
 #include <errno.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
+#include "descriptors.h"
 #include "fake-worker.h"
 #include "wasm/abi.h"
 #include "base/banned.h"
@@ -311,20 +311,6 @@ static void a_forged_end_hurts_its_own_result_only(void **state)
 
 #define SHORT "too many open files; raise this process's limit (ulimit -n)"
 
-/* From now on this process can open nothing. */
-static struct rlimit take_all_descriptors(void)
-{
-  struct rlimit old, none;
-  assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
-  none = old;
-  int lowest = dup(STDERR_FILENO); /* every number below is taken */
-  assert_true(lowest >= 0);
-  close(lowest);
-  none.rlim_cur = (rlim_t)lowest;
-  assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-  return old;
-}
-
 static void without_descriptors_it_is_not_the_worker(void **state)
 {
   struct fake f;
@@ -339,10 +325,10 @@ static void without_descriptors_it_is_not_the_worker(void **state)
   UNTIL(&f, b->released_n == 1);
   assert_ended(b, MF_RUN_FAILED, MF_REASON_UNAVAILABLE, "start a WebAssembly worker: " SHORT);
 
-  struct rlimit old = take_all_descriptors();
+  struct rlimit old = leave_descriptors(0);
   struct mf_err err = { 0 };
   enum mf_code code = fake_try(&f, &spec, &none, &err);
-  assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+  give_descriptors(&old);
   assert_int_equal(code, MF_E_UNAVAILABLE);
   assert_string_equal(err.msg, "start run: " SHORT);
 
@@ -368,9 +354,9 @@ static void a_file_without_room_is_lost_and_nothing_else(void **state)
   fake_send_file(&f, 0, serial, "b.txt", "b");
   const struct mf_worker_done done = fake_done(serial);
   fake_send_done(&f, 0, &done);
-  struct rlimit old = take_all_descriptors();
+  struct rlimit old = leave_descriptors(0);
   UNTIL(&f, r->released_n == 1);
-  assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+  give_descriptors(&old);
   assert_ended(r, MF_RUN_SUCCEEDED, MF_REASON_EXIT, "");
   assert_int_equal(r->result->artifact_n, 0);
   assert_int_equal(r->result->rejected_n, 2);
