@@ -31,7 +31,7 @@ struct mf_tasks_config {
 void mf_tasks_config_default(struct mf_tasks_config *c);
 
 /* All borrowed; they outlive the service. Without storage and files (both NULL) tasks live in memory only, until they
- * expire: `mayfly run` and libmayfly. */
+ * expire: libmayfly. */
 struct mf_tasks_parts {
   struct mf_loop *loop;
   struct mf_pool *pool;
