@@ -97,7 +97,7 @@ static enum mf_code save(struct task *k, struct mf_fiber *self, enum mf_task_sta
   *ret_is_full = tasks_is_full(code, &err);
   if (!code || code == MF_E_NOT_FOUND)
     task_settle_small(k, code == MF_OK);
-  else
+  else if (!*ret_is_full || k->file_n == 0 || !k->is_ending) /* else it is tried without its files */
     mf_log(MF_LOG_ERROR, "task %s: its end cannot be stored now: %s", k->id, err.msg);
   return code;
 }
