@@ -37,6 +37,17 @@ static enum mf_code ask(struct mf_http_client *client, struct mf_fiber *self, co
   return code;
 }
 
+/* Where the address is from: one that a file has is soon forgotten. */
+static void log_wait(const struct mf_config *c, const char *why)
+{
+  char origin[400];
+  mf_config_origin(c, MF_CONFIG_LLM_API_BASE, origin, sizeof(origin));
+  mf_log(MF_LOG_WARN,
+         "waiting for the LLM server: GET %s/health (llm_api_base is from: %s): %s; --skip-llm-ready-check "
+         "does without",
+         c->llm_api_base, origin, why);
+}
+
 enum mf_code mf_upstream_wait(struct mf_http_client *client, struct mf_fiber *self, const struct mf_config *c,
                               struct mf_err *err)
 {
@@ -47,8 +58,7 @@ enum mf_code mf_upstream_wait(struct mf_http_client *client, struct mf_fiber *se
     if (code != MF_E_UNAVAILABLE)
       return code;
     if (is_first)
-      mf_log(MF_LOG_WARN, "waiting for the LLM server: GET %s/health: %s; --skip-llm-ready-check does without",
-             c->llm_api_base, why);
+      log_wait(c, why);
     uint64_t now_ns = mf_now_ns(), pause_ns = c->llm_ready_interval_s * 1000 * MF_NS_PER_MS;
     if (now_ns >= end_ns)
       return mf_fail(

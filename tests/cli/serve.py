@@ -97,6 +97,7 @@ def check_waiting(t):
             s.signal()
             status = s.wait()
             t.ok(status == 0 and not s.process.stdout.read(), "a signal ends the waiting", status, s.errors)
+            t.ok(b"(llm_api_base is from: option --llm-api-base)" in s.errors, "it says where the address is from", s.errors)
         with serve(place, base, "--llm-ready-interval-s", "1", *MEMORY) as s:
             while b"waiting for the LLM server" not in s.errors and s.process.poll() is None:
                 time.sleep(0.01)
