@@ -188,6 +188,29 @@ static void empty_variables_are_unset(void **state)
   assert_null(p->c->openai_api_key);
 }
 
+/* Word by word over a file that says the opposite. */
+static void booleans_of_the_environment(void **state)
+{
+  static const struct {
+    const char *value;
+    bool on;
+  } words[] = {
+    { "true", true }, { " TRUE ", true }, { "1", true }, { "false", false }, { "False", false }, { " 0 ", false },
+  };
+  struct place *p = *state;
+  for (size_t i = 0; i < MF_ARRAY_N(words); i++) {
+    file(p, words[i].on ? "[code_interpreter]\nenabled = false\n" : "[code_interpreter]\nenabled = true\n");
+    load(p);
+    assert_int_equal(p->c->interpreter.enabled, !words[i].on);
+    env(p, "AGENTIC_CODE_INTERPRETER_ENABLED", words[i].value);
+    load(p);
+    assert_int_equal(p->c->interpreter.enabled, words[i].on);
+    expect_origin(p, MF_CONFIG_CI_ENABLED, "environment AGENTIC_CODE_INTERPRETER_ENABLED");
+    free(p->environment[--p->env_n]);
+    p->environment[p->env_n] = NULL;
+  }
+}
+
 /* ---- bad values ---- */
 
 static const struct {
@@ -476,6 +499,7 @@ int main(void)
     IN_A_HOME(every_kind_of_value_in_a_file),
     IN_A_HOME(defaults_are_safe),
     IN_A_HOME(empty_variables_are_unset),
+    IN_A_HOME(booleans_of_the_environment),
     cmocka_unit_test(bad_variables),
     IN_A_HOME(bad_files_name_the_line),
     IN_A_HOME(an_overruled_value_is_no_matter),
