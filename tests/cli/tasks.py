@@ -5,9 +5,11 @@ import base64
 import hashlib
 import json
 import os
+import pty
 import signal
 import socket
 import sys
+import threading
 import time
 
 from command import OURS, Place, one_line
@@ -299,6 +301,61 @@ def check_signals(t):
         t.check("a second signal ends it at once", [] if p.returncode == 143 else [p.returncode])
 
 
+class Screen:
+    """A terminal for standard error, and what was written to it."""
+
+    def __init__(self):
+        self.ours, self.theirs = pty.openpty()
+        self.shown, self.has_place = b"", threading.Event()
+        self.reader = threading.Thread(target=self.read, daemon=True)
+
+    def read(self):
+        try:
+            while piece := os.read(self.ours, 4096):
+                self.shown += piece
+                if b"queued, number 3 " in self.shown:
+                    self.has_place.set()
+        except OSError:
+            pass  # EIO: the last who had it is gone
+
+    def run(self, place, server, *words, term):
+        """The exit status, standard output, and what the screen got."""
+        p = place.start(*words, env={"MAYFLY_SERVER": server.url, "TERM": term}, stderr=self.theirs)
+        os.close(self.theirs)
+        self.reader.start()
+        out, _ = p.communicate(timeout=PROMPT_S * 2)
+        self.reader.join(PROMPT_S)
+        os.close(self.ours)
+        return p.returncode, out, self.shown
+
+
+def check_progress(t):
+    """A task that waits in the queue, on a terminal: its place is shown, and goes away before the output comes."""
+    for term, patience in (("xterm", PROMPT_S), ("dumb", 2.5)):
+        screen = Screen()
+
+        def wait(handler, screen=screen, patience=patience):
+            data = [fakeserver.events(("status", task("queued", queuePosition=3))),
+                    fakeserver.events(("stdout", {"text": "done\n"}), ("status", task(stdout="done\n")))]
+            handler.send_response(200)
+            handler.send_header("Content-Type", "text/event-stream")
+            handler.send_header("Content-Length", str(sum(map(len, data))))
+            handler.end_headers()
+            handler.wfile.write(data[0])
+            screen.has_place.wait(patience)
+            handler.wfile.write(data[1])
+
+        with Place() as place, fakeserver.FakeServer(follow_answers(wait, task(stdout="done\n"))) as s:
+            place.file("a.py", "pass")
+            status, out, shown = screen.run(place, s, "submit", "--wait", "a.py", term=term)
+        problems = [] if (status, out) == (0, b"done\n") else [(status, out)]
+        if term == "dumb" and shown:
+            problems.append(shown)
+        if term != "dumb" and not (b"\rqueued, number 3 " in shown and shown.endswith(b"\r\x1b[K")):
+            problems.append(shown)
+        t.check("submit --wait on a terminal that is " + term, problems)
+
+
 # ---- which server ----
 
 def check_auto(t):
@@ -373,7 +430,7 @@ def check_fall_back(t):
 def main():
     places.need("mayfly")
     t = tap.Tap()
-    for check in (check_submit, check_get, check_lists, check_refusals, check_fetch, check_follow, check_signals, check_auto,
+    for check in (check_submit, check_get, check_lists, check_refusals, check_fetch, check_follow, check_progress, check_signals, check_auto,
                   check_fall_back):
         check(t)
     return t.done()
