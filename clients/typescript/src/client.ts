@@ -25,14 +25,6 @@ export interface ListOptions extends CallOptions {
 }
 
 const LONG_POLL_S = 60;
-export interface ListOptions extends CallOptions {
-  /** 1 to 100, default 20. */
-  limit?: number | undefined;
-  /** The id of a task: those that are older. */
-  after?: string | undefined;
-  status?: TaskStatus | undefined;
-}
-
 const LONG_POLL_SILENCE_MS = 90_000;
 const CANCEL_MS = 5_000;
 

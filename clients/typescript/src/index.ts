@@ -6,5 +6,5 @@ export { hasEnded } from "./types.js";
 export type { Fetch, MayflyOptions } from "./transport.js";
 export type {
   Artifact, RejectedArtifact, Task, TaskEvent, TaskFile, TaskInput, TaskPage, TaskReason, TaskRequest, TaskResult,
-  TaskStatus, TaskStatusChange, TaskUsage,
+  TaskRow, TaskStatus, TaskStatusChange, TaskUsage,
 } from "./types.js";

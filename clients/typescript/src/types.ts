@@ -22,6 +22,8 @@ export interface TaskRequest {
   policy?: { network?: "disabled"; packages?: "base" };
   /** The value of a last expression is printed, as a notebook does it. */
   display_last_expression?: boolean;
+  /** What tracebacks call the code, a file name; default `main.py`. */
+  source_name?: string;
 }
 
 export interface Artifact {
@@ -89,9 +91,24 @@ export interface TaskResult extends Task {
   stderr: string;
 }
 
+/** What a list tells of a task; `get` has the rest. */
+export interface TaskRow {
+  taskId: string;
+  status: TaskStatus;
+  /** While it is queued; 1 is next. */
+  queuePosition?: number;
+  /** Of all its files together. */
+  inputBytes: number;
+  artifactBytes: number;
+  createdAt: string;
+  startedAt: string | null;
+  finishedAt: string | null;
+  expiresAt: string | null;
+}
+
 export interface TaskPage {
   /** Newest first. */
-  data: Task[];
+  data: TaskRow[];
   first_id: string | null;
   last_id: string | null;
   has_more: boolean;

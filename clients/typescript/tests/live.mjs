@@ -181,6 +181,28 @@ await check("list, page by page", async () => {
   assert.ok((await mayfly.list({ limit: 100, status: "cancelled" })).data.every((t) => t.status === "cancelled"));
 });
 
+await check("a row of the list has sizes and times, and nothing else", async () => {
+  const code = "open('a', 'w').write('four')\nopen('b', 'w').write('seven..')";
+  const result = await mayfly.run(program(code, { files: [inputFile("c", "abc")] }));
+  const { taskId, createdAt, startedAt, finishedAt, expiresAt } = result;
+  const times = { createdAt, startedAt, finishedAt, expiresAt };
+  const [row] = (await mayfly.list({ limit: 1 })).data;
+  assert.deepEqual(row, { taskId, status: "succeeded", inputBytes: 3, artifactBytes: 11, ...times });
+});
+
+await check("a name for the code", async () => {
+  const { stderr } = await mayfly.run(program("1 / 0", { source_name: "sums of 2.py" }));
+  assert.match(stderr, /\/sums of 2\.py", line 1/);
+});
+
+await check("what a result calls optional is null until the end", async () => {
+  const { taskId } = await mayfly.submit(SLEEP);
+  for await (const event of mayfly.events(taskId)) if (event.type === "stdout") break;
+  const now = await mayfly.get(taskId);
+  await mayfly.cancel(taskId);
+  for (const name of ["reason", "exitCode", "signal", "usage", "receipt"]) assert.equal(now[name], null, name);
+});
+
 await check("what is aborted leaves nothing", async () => {
   const before = (await mayfly.list({ limit: 1 })).first_id;
   const proxy = await cutter(url, { up: 1 << 20 });

@@ -1,5 +1,6 @@
 // The interface is fixed; this file is only compiled, strictly.
-import { hasEnded, inputFile, Mayfly, MayflyError, type Task, type TaskEvent, type TaskRequest, type TaskResult } from "mayfly-client";
+import { hasEnded, inputFile, Mayfly, MayflyError, type ListOptions, type Task, type TaskEvent, type TaskPage,
+  type TaskRequest, type TaskResult, type TaskRow } from "mayfly-client";
 
 interface Fixed {
   submit(request: {
@@ -27,8 +28,10 @@ export const withFetch = new Mayfly({ baseUrl: "http://127.0.0.1:9000", apiKey: 
 export async function use(mayfly: Mayfly, request: TaskRequest, signal: AbortSignal): Promise<TaskResult> {
   const task: Task = await mayfly.submit({ ...request, files: [inputFile("a.csv", "x")] }, { idempotencyKey: "k", signal });
   for await (const event of mayfly.events(task.taskId, { after: "", signal })) tell(event);
-  const page = await mayfly.list({ limit: 1, status: "failed", signal });
-  await mayfly.delete(page.data[0]?.taskId ?? "", { signal });
+  const options: ListOptions = { limit: 1, status: "failed", signal };
+  const page: TaskPage = await mayfly.list(options);
+  const row: TaskRow | undefined = page.data[0];
+  await mayfly.delete(row?.taskId ?? "", { signal });
   const result = await mayfly.wait(task.taskId, { signal });
   const fuel: number | undefined = result.usage?.fuel;
   if (fuel !== undefined && fuel > 1e9) return result;
@@ -48,8 +51,22 @@ function tell(event: TaskEvent): string {
   }
 }
 
+/** What `list` tells of a task. */
+export function tellRow(row: TaskRow): string {
+  const bytes: number = row.inputBytes + row.artifactBytes;
+  const place: number | undefined = row.queuePosition;
+  const times: (string | null)[] = [row.createdAt, row.startedAt, row.finishedAt, row.expiresAt];
+  return hasEnded(row) ? `${bytes} ${times}` : `${row.status} ${place}`;
+}
+
+// @ts-expect-error a row has no artifacts: they come with `get`
+export const artifactsOf = (row: TaskRow) => row.artifacts;
+// @ts-expect-error nor is it a task
+export const taskOf = (page: TaskPage): Task | undefined => page.data[0];
+
 export const isBusy = (e: unknown): boolean => e instanceof MayflyError && e.status === 429 && (e.retryAfter ?? 0) > 0;
 
+export const named: TaskRequest = { language: "python", code: "", source_name: "sums.py" };
 // @ts-expect-error only Python
 export const wrong: TaskRequest = { language: "ruby", code: "" };
 // @ts-expect-error a mistyped limit
