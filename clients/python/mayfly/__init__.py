@@ -4,8 +4,8 @@ from .client import Mayfly
 from .errors import (BadAnswer, Busy, Conflict, ConnectionFailed, Expired, InvalidRequest, MayflyError, NotAuthenticated,
                      NotFound)
 from .models import (Artifact, ArtifactEvent, Event, Input, InputFile, OutputEvent, RejectedArtifact, StatusEvent, Task,
-                     TaskPage, TaskRequest, Truncated, Usage)
+                     TaskPage, TaskRequest, TaskRow, Truncated, Usage)
 
 __all__ = ["Artifact", "ArtifactEvent", "AsyncMayfly", "BadAnswer", "Busy", "Conflict", "ConnectionFailed", "Event", "Expired",
            "Input", "InputFile", "InvalidRequest", "Mayfly", "MayflyError", "NotAuthenticated", "NotFound", "OutputEvent",
-           "RejectedArtifact", "StatusEvent", "Task", "TaskPage", "TaskRequest", "Truncated", "Usage"]
+           "RejectedArtifact", "StatusEvent", "Task", "TaskPage", "TaskRequest", "TaskRow", "Truncated", "Usage"]

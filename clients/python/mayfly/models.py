@@ -37,7 +37,7 @@ class _Path:
 @dataclass(frozen=True)
 class TaskRequest:
     """`timeout_ms`: 1 to 60000 (default 60000); `memory_mb`: default 1024. `display_last_expression`: the value of a last
-    expression is printed, as a notebook does it."""
+    expression is printed, as a notebook does it. `source_name`: what tracebacks call the code, a file name (default main.py)."""
 
     code: str = field(repr=False)
     files: Sequence[InputFile] = ()
@@ -45,6 +45,7 @@ class TaskRequest:
     memory_mb: Optional[int] = None
     display_last_expression: bool = False
     language: str = "python"
+    source_name: Optional[str] = None
 
     def to_wire(self) -> Dict[str, Any]:
         """Without the files, which go beside it."""
@@ -55,6 +56,8 @@ class TaskRequest:
             wire["limits"] = limits
         if self.display_last_expression:
             wire["display_last_expression"] = True
+        if self.source_name is not None:
+            wire["source_name"] = self.source_name
         return wire
 
 
@@ -136,10 +139,31 @@ class Task:
 
 
 @dataclass(frozen=True)
-class TaskPage:
-    """Newest first, without stdout and stderr."""
+class TaskRow:
+    """What a list tells of a task; `get` has the rest. `input_bytes`, `artifact_bytes`: of all its files together. `raw`: all that
+    the server sent."""
 
-    data: Tuple[Task, ...]
+    task_id: str
+    status: str
+    input_bytes: int
+    artifact_bytes: int
+    queue_position: Optional[int] = None
+    created_at: Optional[str] = None
+    started_at: Optional[str] = None
+    finished_at: Optional[str] = None
+    expires_at: Optional[str] = None
+    raw: Dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def has_ended(self) -> bool:
+        return self.status in ENDED
+
+
+@dataclass(frozen=True)
+class TaskPage:
+    """Newest first."""
+
+    data: Tuple[TaskRow, ...]
     first_id: Optional[str]
     last_id: Optional[str]
     has_more: bool
@@ -243,9 +267,17 @@ def task_of(value: Any) -> Task:
         r.get("createdAt", str), r.get("startedAt", str), r.get("finishedAt", str), r.get("expiresAt", str), dict(r.value))
 
 
+def _row_of(value: Any) -> TaskRow:
+    r = _Reader(value)
+    return TaskRow(
+        r.need("taskId", str), r.need("status", str), r.need("inputBytes", int), r.need("artifactBytes", int),
+        r.get("queuePosition", int), r.get("createdAt", str), r.get("startedAt", str), r.get("finishedAt", str),
+        r.get("expiresAt", str), dict(r.value))
+
+
 def page_of(value: Any) -> TaskPage:
     r = _Reader(value)
-    return TaskPage(r.all("data", task_of), r.get("first_id", str), r.get("last_id", str), r.get("has_more", bool, default=False))
+    return TaskPage(r.all("data", _row_of), r.get("first_id", str), r.get("last_id", str), r.get("has_more", bool, default=False))
 
 
 def event_of(event_id: str, kind: str, value: Any) -> Optional[Event]:

@@ -204,6 +204,20 @@ print(len(df), "rows")"""
         assert [t.task_id for t in first.data + second.data] == made and first.has_more
         assert all(t.status == "cancelled" for t in self.client.list(limit=100, status="cancelled").data)
 
+    def a_row_of_the_list_has_sizes_and_times(self):
+        code = "open('a', 'w').write('four')\nopen('b', 'w').write('seven..')"
+        task = self.client.run(TaskRequest(code, [InputFile("c", "abc")]))
+        row = self.client.list(limit=1).data[0]
+        assert row == mayfly.TaskRow(task.task_id, "succeeded", input_bytes=3, artifact_bytes=11, created_at=task.created_at,
+                                     started_at=task.started_at, finished_at=task.finished_at, expires_at=task.expires_at), row
+        assert row.has_ended and not hasattr(row, "artifacts") and row.finished_at
+
+    def a_name_for_the_code(self):
+        failed = self.client.run(TaskRequest("1 / 0", source_name="sums of 2.py"))
+        assert '/sums of 2.py", line 1' in failed.stderr, failed
+        e = raised(self.client.submit, TaskRequest("1", source_name="a/b.py"))
+        assert type(e) is mayfly.InvalidRequest and (e.status, e.param) == (400, "source_name"), repr(e)
+
     def a_full_queue(self):
         running = self.small.submit(SLEEP)
         self.until_running(self.small, running.task_id)

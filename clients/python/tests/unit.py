@@ -96,6 +96,18 @@ def answers_of_another_type():
     assert models.event_of("1", "news", {"a": 1}) is None
 
 
+def rows_of_another_type():
+    good = {"taskId": "t", "status": "queued", "queuePosition": 3, "inputBytes": 5, "artifactBytes": 0, "createdAt": "2026",
+            "startedAt": None, "finishedAt": None, "expiresAt": None, "newer": 1}
+    page = models.page_of({"data": [good, {**good, "status": "failed"}], "first_id": "t", "last_id": "t", "has_more": True})
+    assert page.data[0] == models.TaskRow("t", "queued", 5, 0, 3, "2026") and page.data[0].raw == good and page.has_more
+    assert [row.has_ended for row in page.data] == [False, True]
+    assert models.page_of({"data": []}).data == ()
+    for bad in (None, [], {}, {**good, "inputBytes": None}, {**good, "artifactBytes": "5"}, {**good, "inputBytes": True},
+                {**good, "status": None}, {**good, "createdAt": 5}, {**good, "queuePosition": "1"}):
+        assert isinstance(raised(models.page_of, {"data": [bad]}), errors.BadAnswer), bad
+
+
 def errors_of_every_kind():
     full = json.dumps({"error": {"message": "m", "type": "t", "param": "limits.timeoutMs", "code": "c"}}).encode()
     e = errors.error_of(400, {}, full)
@@ -155,7 +167,8 @@ def what_is_sent():
     for name, kind in KINDS.items():
         with Scripted(*[done()] * 5) as s:
             client = kind(s.url + "/base/v1", "secret")
-            client.submit(mayfly.TaskRequest("1", timeout_ms=5, memory_mb=64, display_last_expression=True), idempotency_key="k")
+            client.submit(mayfly.TaskRequest("1", timeout_ms=5, memory_mb=64, display_last_expression=True, source_name="a.py"),
+                          idempotency_key="k")
             client.get("task_1", wait=1.5)
             client.cancel("task_1")
             client.delete("task_1")
@@ -166,7 +179,7 @@ def what_is_sent():
         assert all("\r\nAuthorization: Bearer secret\r\n" in head for head, _ in s.requests)
         assert "\r\nIdempotency-Key: k\r\n" in s.requests[0][0]
         assert json.loads(s.requests[0][1]) == {"language": "python", "code": "1", "limits": {"timeoutMs": 5, "memoryMb": 64},
-                                                "display_last_expression": True}
+                                                "display_last_expression": True, "source_name": "a.py"}
 
 
 def an_answer_before_the_end_of_the_upload():
@@ -348,7 +361,7 @@ def tls():
 def main():
     t = tap.Tap()
     for work in (responses_cut_anywhere, responses_that_are_none, events_cut_anywhere, answers_of_another_type,
-                 errors_of_every_kind, addresses, hostile_names_and_ids, old_python, what_is_sent,
+                 rows_of_another_type, errors_of_every_kind, addresses, hostile_names_and_ids, old_python, what_is_sent,
                  an_answer_before_the_end_of_the_upload, events_over_broken_connections, leaving_events_early, trying_again,
                  silence, cancelled_while_it_runs, files_that_change, downloads, unix_sockets, tls):
         problems = []
