@@ -21,6 +21,7 @@ import tap  # noqa: E402
 from tasks import Server, request  # noqa: E402
 
 PROGRAMS = os.path.join(places.TESTS, "conformance", "programs")
+MIB = 1 << 20
 t = tap.Tap()
 
 
@@ -73,6 +74,29 @@ with pd.ExcelWriter("in.xlsx") as w:
           ("['Sheet1', 'Sheet2']" in task["stdout"] and "'n': 'int64'" in task["stdout"], "other sheets"),
           (found.get("back.csv", b"").decode() == "city,n,rate\nŁódź,3,0.5\n周,4,1.25\n", "back.csv"),
           ("back.xlsx" in refused or zipfile.is_zipfile(io.BytesIO(found.get("back.xlsx", b""))), "back.xlsx was dropped silently"))
+    bomb(g, book)
+
+
+def bomb(g, book):
+    """A book of some hundred KB whose first sheet is one text of 400 MiB: it hurts its own sandbox only."""
+    sheet, out = "xl/worksheets/sheet1.xml", io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(book)) as old, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            if name != sheet:
+                new.writestr(name, old.read(name))
+        with new.open(sheet, "w") as f:
+            f.write(b'<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData><row r="1">'
+                    b'<c r="A1" t="inlineStr"><is><t>')
+            for _ in range(400):
+                f.write(b"a" * MIB)
+            f.write(b"</t></is></c></row></sheetData></worksheet>")
+    before = g.rss()
+    task = g.run('import pandas as pd\nprint(pd.read_excel("in.xlsx"))', {"in.xlsx": out.getvalue()}, limits={"memoryMb": 256})
+    grown = g.rss() - before
+    judge("case 3: a workbook that is a bomb", g, task, [],
+          ((task["status"], task["reason"], task["stdout"]) == ("failed", "memory", ""), "another end"),
+          (len(out.getvalue()) < MIB, "%d bytes are no small book" % len(out.getvalue())),
+          (grown < 50 * MIB, "the server has grown by %d bytes" % grown))
 
 
 TREE = """import os, signal, time
