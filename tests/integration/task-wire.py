@@ -188,7 +188,8 @@ def check_download(g):
     tag = '"%s"' % a["sha256"]
     status, headers, got = g.artifact(a)
     want = {"content-length": "300000", "etag": tag, "accept-ranges": "bytes", "x-content-type-options": "nosniff",
-            "cache-control": "private, no-store", "content-disposition": 'attachment; filename="out.bin"', "content-type": a["mimeType"]}
+            "cache-control": "private, no-store", "content-disposition": 'attachment; filename="out.bin"', "content-type": a["mimeType"],
+            "content-security-policy": "default-src 'none'; sandbox"}
     t.ok((status, got) == (200, data) and want.items() <= headers.items(), "all of it", status, headers)
     status, headers, got = g.artifact(a, method="HEAD")
     t.ok((status, got) == (200, b"") and want.items() <= headers.items(), "HEAD", status, headers)
