@@ -16,6 +16,7 @@ from tasks import FORM, Server, coded, form, form_request, part, raw, request  #
 
 MIB = 1 << 20
 LIMIT = 20 * MIB
+HOST_MB = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // MIB
 JSON = {"Content-Type": "application/json"}
 UNKNOWN = "task_00000000-0000-7000-8000-000000000000"
 t = tap.Tap()
@@ -62,7 +63,8 @@ BODIES = [
     ("timeoutMs \"5\"", request(limits={"timeoutMs": "5"}), 400, "limits.timeoutMs", "invalid_type"),
     ("timeoutMs 1.5", request(limits={"timeoutMs": 1.5}), 400, "limits.timeoutMs", "invalid_type"),
     ("memory below what Python needs", request(limits={"memoryMb": 63}), 400, "limits.memoryMb", "integer_below_min_value"),
-    ("memory above the machine's", request(limits={"memoryMb": 16 * 1024 * 1024}), 400, "limits.memoryMb",
+    ("memory above the machine's", request(limits={"memoryMb": HOST_MB + 1}), 400, "limits.memoryMb", "integer_above_max_value"),
+    ("memory above any machine's", request(limits={"memoryMb": 16 * 1024 * 1024}), 400, "limits.memoryMb",
      "integer_above_max_value"),
     ("memory as a text", request(limits={"memoryMb": "64"}), 400, "limits.memoryMb", "invalid_type"),
     ("network enabled", request(policy={"network": "enabled"}), 400, "policy.network", "invalid_value"),
