@@ -233,6 +233,13 @@ def check_fine(g):
     t.ok(task["status"] == "succeeded", "no code, the limits' edges", task)
     task = g.run("print(sum(len(open(n).read()) for n in __import__('os').listdir('.')))", {"f%d" % i: b"x" for i in range(256)})
     t.ok(task["stdout"] == "256\n", "256 files", task["stdout"])
+    task = g.run("open('a', 'w').write('x')")
+    artifact, problems = task["artifacts"][0], []
+    for name in ("..%2f..%2f..%2fmayfly.db", "%2e%2e", "a", artifact["sha256"], "..%2f" + artifact["artifactId"]):
+        problems += judge(g.call("GET", "/v1/tasks/%s/artifacts/%s" % (task["taskId"], name)), 404, None, "not_found")
+    if g.artifact(artifact)[::2] != (200, b"x"):
+        problems.append("the artifact is not there by its own id")
+    t.check("a task's artifacts are there by their ids only", problems)
 
 
 def check_memory():
