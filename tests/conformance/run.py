@@ -6,7 +6,8 @@
 A program that needs what this kind of provider has not (its capabilities) is no part of its suite; one whose needs this
 instance alone does not have is a skip. Where one kind of provider does otherwise, expect.json says so under "on", with
 the reason, and docs/providers.md has a row. The door
-"server" is the command with a server of its user that does the work: the same results as without one. The door
+"server" is the command with a server of its user that does the work: the same results as without one; of the options
+it takes --provider alone. The door
 "plain" runs the programs with an ordinary interpreter (MF_PLAIN_PYTHON), unprotected, to check the expectations
 themselves; it is for the maintainers of the suite and looks only at the output and the exit code."""
 import argparse
@@ -55,12 +56,15 @@ class CliDoor:
         self.caps = (1 << 32) - 1
         self.options = options
 
-    def run(self, case, env=None):
+    def limits(self, case):
         limits = dict(case.want.get("limits", {}))
         if case.provider == "wasm":
             limits.setdefault("fuel", 10**12)  # where it is not what is tested, time ends a program
-        result = cli.run(case.source, files=case.files, argv=case.want.get("argv", ()), limits=limits,
-                         display_last=case.want.get("displayLastExpression", False), env=env, options=self.options)
+        return limits
+
+    def run(self, case):
+        result = cli.run(case.source, files=case.files, argv=case.want.get("argv", ()), limits=self.limits(case),
+                         display_last=case.want.get("displayLastExpression", False), options=self.options)
         if result["exit"] != cli.expected_exit(result):
             raise AssertionError("the command's exit status is %d for %s/%s" % (result["exit"], result["status"],
                                                                                 result["reason"]))
@@ -74,14 +78,15 @@ class CliDoor:
 
 
 class ServerDoor(CliDoor):
-    """The command, and a server on its user's socket. The socket is named: the command may not do the work itself."""
+    """The command, and a server on its user's socket. --server names the socket: the command may not do the work itself.
+    The provider is the server's, and so no option of the command."""
 
     def __init__(self, options):
-        super().__init__(options)
         # One of the two Pythons at a time may be loading: programs wait in the queue meanwhile.
-        self.server = gateway.Gateway("http://127.0.0.1:1", settings={"pool_data": 1, "max_worker_memory_bytes": 2 << 30,
+        self.server = gateway.Gateway("http://127.0.0.1:1", settings={"provider": driver.provider_of(options),
+                                                                      "pool_data": 1, "max_worker_memory_bytes": 2 << 30,
                                                                       "max_aggregate_worker_memory_bytes": 4 << 30})
-        self.env = dict(os.environ, MAYFLY_SERVER="unix:" + os.path.join(self.server.home, "mayfly.sock"))
+        super().__init__(["--server", "unix:" + os.path.join(self.server.home, "mayfly.sock")])
 
     @staticmethod
     def lacks(case):
@@ -91,8 +96,15 @@ class ServerDoor(CliDoor):
         other = set(case.want.get("limits", {})) - {"wallMs", "memoryBytes"}
         return "limits.%s" % sorted(other)[0] if other else None
 
+    def limits(self, case):
+        return dict(case.want.get("limits", {}))
+
     def run(self, case):
-        return super().run(case, self.env)
+        result = super().run(case)
+        provider = (result["receipt"] or {}).get("provider")
+        if provider != case.provider:
+            raise AssertionError("the provider was %s" % provider)
+        return result
 
     def close(self):
         return self.server.stop()
