@@ -104,7 +104,7 @@ static bool find_server(const struct mf_run_args *a, const struct mf_sandbox_spe
   struct mf_err err = { 0 };
   bool can = !a->is_special && mf_remote_can_run(spec);
   *ret_exit = 0;
-  if (strcmp(where, "off") == 0 || (!can && (!a->server || strcmp(where, "auto") == 0)))
+  if (strcmp(where, "off") == 0 || (!can && strcmp(where, "auto") == 0))
     return false;
   if (strcmp(where, "auto") == 0)
     return mf_remote_find_local(ret, &err) == MF_OK;
@@ -112,10 +112,11 @@ static bool find_server(const struct mf_run_args *a, const struct mf_sandbox_spe
   if (!code && can)
     return true;
   if (!code)
-    mf_fail(&err, MF_E_INPUT, 0,
-            "--server: a task of a server has no arguments, no options but --timeout (to %u), --memory and "
-            "--display-last",
-            MF_REMOTE_WALL_MS_MAX);
+    mf_fail(
+        &err, MF_E_INPUT, 0,
+        "--server (MAYFLY_SERVER): a task of a server has no arguments, no options but --timeout (to %u), --memory and "
+        "--display-last",
+        MF_REMOTE_WALL_MS_MAX);
   mf_say("%s", err.msg);
   mf_remote_place_done(ret);
   *ret_exit = MF_EXIT_OURS;

@@ -378,6 +378,8 @@ def check_auto(t):
             for words in (["--pids", "3"], ["--stdlib"], ["--timeout", "60001"]):
                 done = place.run("run", "a.py", "--server", "unix:" + path, *words, env=env)
                 t.check("what a task cannot do is said of a named server: " + words[0], one_line(done, "a task of a server has no"))
+                done = place.run("run", "a.py", *words, env={**env, "MAYFLY_SERVER": "unix:" + path})
+                t.check("also of one that the environment names: " + words[0], one_line(done, "a task of a server has no"))
             os.chmod(home, 0o777)
             t.check("a home that others can write to is not trusted", one_line(place.run("get", ID, env=env), "no answer from http"))
             os.chmod(home, 0o700)
