@@ -195,13 +195,45 @@ static int fresh_pid_namespace(const struct zygote *z)
   return 0;
 }
 
+/* Whether a socket with a name is in the network namespace that we are in, or it cannot be seen. A row of proc(5)'s
+ * net/unix has seven fields, and behind them the name where there is one. */
+static bool has_named_sockets(void)
+{
+  char text[1024];
+  unsigned rows = 0, fields = 0;
+  bool in_field = false;
+  int fd = openat(ZYG_PROC_FD, "self/net/unix", O_RDONLY | O_CLOEXEC);
+  if (fd < 0)
+    return true;
+  ssize_t n;
+  while ((n = read(fd, text, sizeof(text))) > 0)
+    for (ssize_t i = 0; i < n && fields <= 7; i++) {
+      bool is_space = text[i] == ' ' || text[i] == '\n';
+      fields += !is_space && !in_field && rows > 0; /* the first row is the heading */
+      in_field = !is_space;
+      if (text[i] == '\n') {
+        rows++;
+        fields = 0;
+      }
+    }
+  close(fd);
+  return n < 0 || rows == 0 || fields > 7;
+}
+
 /* The next child is born in the network namespace of its slot: with one for all, /proc/self/net/unix would show each
- * guest the others' sockets. Nothing of a guest stays in it, so the next one of the slot takes it over; to make and
- * remove one each time would cost more than all the rest. */
+ * guest the others' sockets. The next one of the slot takes it over; to make and remove one each time would cost more
+ * than all the rest. Nothing of a guest stays in it, but for sockets in a cycle of messages, which the kernel finds a
+ * moment after its end: while there are any the slot gets another. */
 static int enter_slot_network(struct table *t, uint32_t slot)
 {
-  if (t->net[slot] > 0)
-    return setns(t->net[slot], CLONE_NEWNET) == 0 ? 0 : -errno;
+  if (t->net[slot] > 0) {
+    if (setns(t->net[slot], CLONE_NEWNET) != 0)
+      return -errno;
+    if (!has_named_sockets())
+      return 0;
+    close(t->net[slot]);
+    t->net[slot] = 0;
+  }
   if (unshare(CLONE_NEWNET) != 0)
     return -errno;
   int fd = openat(ZYG_PROC_FD, "self/ns/net", O_RDONLY | O_CLOEXEC);
