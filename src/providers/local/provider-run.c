@@ -2,6 +2,7 @@
 #include "provider.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 
 #include "base/fd.h"
@@ -11,7 +12,6 @@
 
 #define DIAG_FILES_LATE "files were not collected: a process of the sandbox had not ended"
 #define DIAG_FILES_FAILED "files could not be collected"
-#define DIAG_FILES_LOST DIAG_FILES_FAILED ": too many open files; raise this process's limit (ulimit -n)"
 
 /* ---- life ---- */
 
@@ -271,8 +271,10 @@ void run_on_finished(struct local_run *r, const struct mf_sup_finished *f, int d
   /* Without the guest's word the directory may hold anything; with inputs it surely does. */
   bool has_files = f->has_files || !f->by_word || r->file_n > 0;
   if (f->crashed || !has_files || fd < 0) {
-    bool is_lost = has_files && !f->crashed && dir_fd == MF_OFFERED_LOST;
-    complete_as_told(r, is_lost ? DIAG_FILES_LOST : "", false);
+    char note[160] = "";
+    if (has_files && !f->crashed && dir_fd == MF_OFFERED_LOST)
+      snprintf(note, sizeof(note), "%s: %s", DIAG_FILES_FAILED, mf_fd_shortage(EMFILE));
+    complete_as_told(r, note, false);
     return;
   }
   /* Processes that outlive the first one could swap files under the collection. */
